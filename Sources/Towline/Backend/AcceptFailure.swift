@@ -1,0 +1,23 @@
+internal import Glibc
+
+/// Whose failure a failed accept is, and so what a listener does about it.
+///
+/// Source: accept(2), "Error handling": Linux passes pending network errors of the new connection
+/// on as errors of the call.
+package enum AcceptFailure: Sendable {
+    /// Of one connection that is gone: the next may be fine.
+    case ofOneConnection
+    /// Of the process or the machine, which has run out of something: better later.
+    case ofResources
+    /// Of the listener itself: never again.
+    case ofListener
+
+    /// Sorts an errno of accept(2).
+    package init(errno number: CInt) {
+        switch number {
+        case EMFILE, ENFILE, ENOBUFS, ENOMEM: self = .ofResources
+        case EBADF, EINVAL, ENOTSOCK, EFAULT: self = .ofListener
+        default: self = .ofOneConnection
+        }
+    }
+}

@@ -1,0 +1,195 @@
+/// What does the reactor's talking to the kernel, or to a simulation of it.
+///
+/// A backend takes verbs and gives events. It speaks of *finished* work, not of readiness: bytes that
+/// have been received, bytes that have been sent. The contract:
+///
+/// 1. Verbs never call back. ``adopt(_:as:kind:)``, ``listen(on:options:backlog:as:)`` and
+///    ``apply(_:to:)`` throw at once, ``wait(atMost:into:)`` when the loop itself is broken. What
+///    comes of the others is an event that `wait` or ``deliverResults(into:)`` hands out.
+/// 2. ``SocketEvent/received(_:)`` lends its bytes until the sink returns.
+/// 3. ``send(_:_:count:)`` borrows its bytes for the call and copies what it cannot finish;
+///    ``send(_:holding:from:)`` holds them until the last is counted or the socket is closed. Both
+///    return how many are finished at once; ``SocketEvent/sent(_:)`` counts the rest.
+/// 4. ``SocketEvent/failed(_:_:)`` names the direction; received bytes still waiting come first.
+///    After ``close(_:_:)`` only ``SocketEvent/closed`` follows, once, when the descriptor is gone
+///    and nothing holds memory of the socket.
+/// 5. Events name a ``SocketID``; late news of a closed one finds nobody.
+/// 6. Events of one socket keep their order: connected, received, sent, then the end, a hang-up or
+///    a failure. What one turn does for one socket is bounded by the ``TurnBudget``.
+/// 7. ``wake`` alone may be called from another thread.
+/// 8. A paused socket receives nothing; its end behind no unread bytes, a hang-up and a failure are
+///    still told, each once. An end, a hang-up and a failure never stop bytes in front of them.
+package protocol Backend: AnyObject {
+    /// What the backend is called in reports: `epoll`, `simulated`.
+    var name: String { get }
+
+    /// What was counted since the backend was made.
+    var figures: BackendFigures { get }
+
+    /// Ends a running or the next ``wait(atMost:into:)``; may be called from any thread, also after
+    /// the backend has ended.
+    var wake: @Sendable () -> Void { get }
+
+    /// What the clock says; only the reactor asks.
+    func now() -> MonotonicInstant
+
+    /// Takes ownership of a descriptor: of one that an ``SocketEvent/accepted(_:from:)`` brought, or
+    /// of one from elsewhere, which must be non-blocking and close-on-exec.
+    ///
+    /// A stream begins paused, a listener accepting nobody.
+    ///
+    /// - Throws: The refused call. The descriptor is then still the caller's.
+    func adopt(_ descriptor: CInt, as id: SocketID, kind: SocketKind) throws(SystemCallError)
+
+    /// Closes a descriptor that an ``SocketEvent/accepted(_:from:)`` brought and nobody adopts.
+    func discard(_ descriptor: CInt)
+
+    /// Makes a listener on `address`; it accepts nobody before ``resumeReceiving(_:)``.
+    ///
+    /// - Returns: The address that it is bound to, with the port that the kernel chose for 0.
+    /// - Throws: The refused call; nothing stays open.
+    func listen(
+        on address: SocketAddress,
+        options: SocketOptions,
+        backlog: Int32,
+        as id: SocketID
+    ) throws(SystemCallError) -> SocketAddress
+
+    /// Connects a stream to `address`, on a descriptor of its own; paused once it is connected.
+    ///
+    /// Tells ``SocketEvent/connected(local:)`` or ``SocketEvent/failed(_:_:)`` with
+    /// ``SocketDirection/connecting``, after which it may be tried again with the same ID.
+    func connect(_ id: SocketID, to address: SocketAddress, options: SocketOptions)
+
+    /// Changes the options of an open socket.
+    ///
+    /// - Throws: The refused call. Options before the refused one stay set.
+    func apply(_ options: SocketOptions, to id: SocketID) throws(SystemCallError)
+
+    /// Lets bytes, or on a listener connections, come.
+    func resumeReceiving(_ id: SocketID)
+
+    /// Lets no more come from now on, not even in this wait.
+    func pauseReceiving(_ id: SocketID)
+
+    /// Sends bytes behind all earlier ones.
+    ///
+    /// - Parameters:
+    ///   - id: A connected stream.
+    ///   - bytes: Where they begin; borrowed for the call.
+    ///   - count: 1 or more.
+    /// - Returns: How many are finished at once, 0 through `count`.
+    func send(_ id: SocketID, _ bytes: UnsafeRawPointer, count: Int) -> Int
+
+    /// Sends `bytes` from `offset` on behind all earlier ones, without copying them.
+    ///
+    /// - Returns: How many are finished at once, 0 through the number of bytes behind `offset`.
+    func send(_ id: SocketID, holding bytes: [UInt8], from offset: Int) -> Int
+
+    /// Sends an end behind all earlier bytes.
+    func finishSending(_ id: SocketID)
+
+    /// Ends everything about `id`: pending bytes are dropped, and the descriptor, if there is one,
+    /// is closed. ``SocketEvent/closed`` follows.
+    func close(_ id: SocketID, _ manner: ClosingManner)
+
+    /// The address that the socket is bound to, if it can be told.
+    func localAddress(of id: SocketID) -> SocketAddress?
+
+    /// The descriptor behind a socket, if there is one.
+    func descriptor(of id: SocketID) -> CInt?
+
+    /// Waits once, then hands out everything that happened.
+    ///
+    /// - Parameters:
+    ///   - limit: The longest wait in nanoseconds, 0 for a look, `nil` without a bound.
+    ///   - sink: Who hears of it.
+    /// - Throws: The refused call if the loop itself is broken.
+    func wait<Sink: EventSink>(atMost limit: Int64?, into sink: Sink) throws(SystemCallError)
+
+    /// Hands out what came of earlier verbs, without waiting.
+    func deliverResults<Sink: EventSink>(into sink: Sink)
+
+    /// Whether ``deliverResults(into:)`` has something to hand out.
+    var hasResults: Bool { get }
+
+    /// Gives everything back to the kernel; nothing may be called afterwards but ``wake``.
+    func shutDown()
+}
+
+/// Who hears of what happened: the reactor.
+package protocol EventSink: AnyObject {
+    /// The wait is over, and events follow: whoever posts a job from now on need not wake anybody.
+    func waitEnded()
+
+    /// Handles one event. Verbs may be called from within.
+    func handle<Source: Backend>(_ event: SocketEvent, of id: SocketID, from backend: Source)
+}
+
+/// What kind of thing a descriptor is.
+package enum SocketKind: UInt8, Sendable {
+    case stream
+    case listener
+    /// Something only to be read, such as a signalfd.
+    case plain
+}
+
+/// Which of a socket's doings failed.
+package enum SocketDirection: Sendable {
+    case connecting
+    case accepting
+    case receiving
+    case sending
+}
+
+/// How a connection is closed.
+package enum ClosingManner: Sendable {
+    /// As close(2) does it.
+    case end
+    /// With a reset, so that the peer sees an error rather than an end.
+    case reset
+}
+
+/// What happened to a socket.
+package enum SocketEvent: ~Escapable {
+    /// The connection is established, from this local address.
+    case connected(local: SocketAddress)
+
+    /// A connection was accepted; the descriptor is the sink's, to be adopted or discarded.
+    case accepted(CInt, from: SocketAddress)
+
+    /// These bytes came; they are lent until the sink returns.
+    case received(RawSpan)
+
+    /// The peer sent its end, and there is no byte in front of it any more.
+    case reachedEnd
+
+    /// The peer has gone, or sent its end, behind bytes that a paused socket has not received yet.
+    case hungUp
+
+    /// So many more bytes were finished.
+    case sent(Int)
+
+    /// The kernel refused; for the two data directions nothing more comes or goes that way.
+    case failed(SocketDirection, SystemCallError)
+
+    /// Nothing is left of the socket.
+    case closed
+}
+
+/// What a backend counts; plain numbers since it was made.
+package struct BackendFigures: Sendable {
+    package var waits = 0
+    package var emptyWaits = 0
+    package var events = 0
+    package var staleEvents = 0
+    package var disarmedEvents = 0
+    package var interruptedWaits = 0
+    package var receives = 0
+    package var receivedBytes = 0
+    package var sends = 0
+    package var sentBytes = 0
+    package var shortSends = 0
+
+    package init() {}
+}

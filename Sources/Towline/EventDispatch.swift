@@ -1,0 +1,92 @@
+extension Reactor: EventSink {
+    package func waitEnded() {
+        jobs.endSleep()
+        waitReturned = backend.now()
+    }
+
+    /// Step 6: looks the owner up, and has it handle the event.
+    ///
+    /// Nobody is home if a callback earlier in this turn has closed the socket. While it handles an
+    /// event, an owner may close any socket, its own included: the table lets go of nobody before
+    /// the end of the turn.
+    @inline(__always)
+    package func handle<Source: Backend>(
+        _ event: SocketEvent,
+        of id: SocketID,
+        from backend: Source
+    ) {
+        counters.events &+= 1
+        guard let slot = table.slot(of: id) else {
+            counters.staleEvents &+= 1
+            return
+        }
+        if _fastPath(slot.pointee.kind == .stream) {
+            slot.pointee.owner(as: StreamSocket.self)._withUnsafeGuaranteedRef {
+                $0.handle(event, self, from: backend)
+            }
+        } else {
+            handleRare(event, of: id, slot.pointee)
+        }
+    }
+
+    private func handleRare(_ event: SocketEvent, of id: SocketID, _ slot: SocketTable.Slot) {
+        switch slot.kind {
+        case .listener:
+            slot.owner(as: StreamListener.self).takeUnretainedValue().handle(event, self)
+        case .plain:
+            slot.owner(as: PlainSource.self).takeUnretainedValue().handle(event, self)
+        case .remnant:
+            if case .closed = event, let remnant = table.remove(id) { bury(remnant) }
+        case .stream, .free:
+            preconditionFailure("streams are handled before, and a free slot has no ID")
+        }
+        if case .closed = event { noteFreeDescriptor() }
+    }
+
+    /// Has an owner do its part of a step of the turn.
+    func perform(_ work: OwnerWork, for id: SocketID) {
+        guard let slot = table.slot(of: id)?.pointee else { return }
+        switch slot.kind {
+        case .stream:
+            slot.owner(as: StreamSocket.self).takeUnretainedValue().perform(work, self)
+        case .listener:
+            slot.owner(as: StreamListener.self).takeUnretainedValue().perform(work, self)
+        case .plain:
+            slot.owner(as: PlainSource.self).takeUnretainedValue().perform(work, self)
+        case .remnant:
+            if case .close = work { backend.close(id, .end) }
+        case .free:
+            preconditionFailure("a free slot has no ID")
+        }
+    }
+
+    /// Lets go of an owner that cannot end in order, without a callback.
+    func detach(_ id: SocketID) {
+        let kind = table.slot(of: id)?.pointee.kind
+        guard let owner = table.remove(id) else { return }
+        switch kind {
+        case .stream: unsafeDowncast(owner, to: StreamSocket.self).detach()
+        case .listener: unsafeDowncast(owner, to: StreamListener.self).detach()
+        case .plain: unsafeDowncast(owner, to: PlainSource.self).detach()
+        case .remnant, .free, nil: break
+        }
+    }
+
+    /// A descriptor of this reactor was closed: listeners that ran out of them may go on.
+    func noteFreeDescriptor() {
+        guard !listenersInNeed.isEmpty else { return }
+        let waiting = listenersInNeed
+        listenersInNeed = []
+        for id in waiting { perform(.noteFreeDescriptor, for: id) }
+    }
+
+    /// The socket that `id` names; `nil` once that connection has ended.
+    public func streamSocket(_ id: SocketID) -> StreamSocket? {
+        guard isOnThread || life == .fresh else {
+            refuse("streamSocket(_:)")
+            return nil
+        }
+        guard let slot = table.slot(of: id)?.pointee, slot.kind == .stream else { return nil }
+        return slot.owner(as: StreamSocket.self).takeUnretainedValue()
+    }
+}

@@ -1,0 +1,55 @@
+/// Which backend a reactor asks for.
+@nonexhaustive
+public enum BackendChoice: String, Sendable, Hashable, CaseIterable {
+    /// Whatever is fastest here; never fails.
+    case automatic
+    /// epoll(7).
+    case epoll
+    /// io_uring(7).
+    case ring
+}
+
+extension Reactor {
+    /// What a reactor is made with; a value that any thread may carry.
+    public struct Configuration: Sendable {
+        /// The backend; `.automatic`.
+        public var backend = BackendChoice.automatic
+
+        /// Bytes of the one buffer that everything is received into: a power of two from 4 KiB to
+        /// 1 MiB; 256 KiB.
+        public var receiveBufferSize = 256 * 1024
+
+        /// How much one turn does for one socket.
+        public var budget = TurnBudget()
+
+        /// How many sockets the tables begin with, 0 through 1,000,000; they grow by themselves.
+        public var expectedSockets = 16
+
+        /// The name of the reactor in its log and of a thread that ``Reactor/start(_:)`` makes.
+        public var name = "towline"
+
+        /// The usual configuration.
+        ///
+        /// - Parameter backend: The backend to ask for.
+        public init(backend: BackendChoice = .automatic) {
+            self.backend = backend
+        }
+
+        func validate() throws(ReactorError) {
+            let size = receiveBufferSize
+            guard size >= 4_096, size <= 1 << 20, size & (size - 1) == 0 else {
+                throw .invalidConfiguration(
+                    "receiveBufferSize \(size): must be a power of two from 4096 to 1048576"
+                )
+            }
+            guard budget.isValid else {
+                throw .invalidConfiguration("budget: each number must be 1 or more")
+            }
+            guard (0...1_000_000).contains(expectedSockets) else {
+                throw .invalidConfiguration(
+                    "expectedSockets \(expectedSockets): must be 0 through 1000000"
+                )
+            }
+        }
+    }
+}

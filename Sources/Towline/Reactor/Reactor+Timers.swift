@@ -1,0 +1,143 @@
+extension Reactor {
+    /// A timer that was set; names it for cancelling and moving.
+    ///
+    /// A value: copies name the same timer. It does not keep the reactor alive, and after the reactor
+    /// has ended every call does nothing.
+    public struct Timer {
+        fileprivate weak var reactor: Reactor?
+        fileprivate let key: TimerQueue<TimerWork>.Key
+
+        /// Whether the timer will fire.
+        public var isPending: Bool {
+            guard let reactor, reactor.isOnThread, reactor.timers.contains(key) else { return false }
+            // A running one-shot timer waits far away for its callback to return.
+            return reactor.runningTimer != key
+                || reactor.timers.deadline(of: key) != .distantFuture
+        }
+
+        /// Takes the timer out: after this call it does not fire.
+        ///
+        /// From any callback, the timer's own included; nothing happens if it has fired already.
+        public func cancel() {
+            guard let reactor else { return }
+            guard reactor.isOnThread else {
+                reactor.refuse("Timer.cancel()")
+                return
+            }
+            let work = reactor.timers.remove(key)
+            // A closure may hold the last reference to whoever runs just now.
+            if let work { reactor.graveyard.append(DroppedWork(work)) }
+        }
+
+        /// Moves the timer to `delay` from now; a periodic one goes on from there.
+        ///
+        /// From any callback, the timer's own included; nothing happens to a timer that was
+        /// cancelled, or has fired and returned.
+        ///
+        /// - Parameter delay: Negative counts as zero, more than 292 years as never.
+        public func reschedule(after delay: Duration) {
+            guard let reactor else { return }
+            guard reactor.isOnThread else {
+                reactor.refuse("Timer.reschedule(after:)")
+                return
+            }
+            reactor.timers.move(key, to: reactor.backend.now().advanced(by: delay))
+        }
+    }
+
+    /// Holds a cancelled timer's closure until the end of the turn.
+    private final class DroppedWork {
+        let work: TimerWork
+
+        init(_ work: TimerWork) {
+            self.work = work
+        }
+    }
+
+    /// Calls `work` once, from a turn, when `delay` has passed; never earlier.
+    ///
+    /// - Parameters:
+    ///   - delay: The time from this call; negative counts as zero, more than 292 years as never.
+    ///   - work: What to do. It is let go of after it has run, when the timer is cancelled, or when
+    ///     the reactor ends.
+    /// - Returns: The timer, for cancelling and moving it. On the wrong thread, or after the end, one
+    ///   that is not pending.
+    @discardableResult
+    public func schedule(after delay: Duration, _ work: @escaping () -> Void) -> Timer {
+        schedule(.once(work), after: delay)
+    }
+
+    /// Calls `work` again and again, `period` after the deadline before.
+    ///
+    /// Periods that have passed already when the timer fires are skipped and counted, not made up
+    /// for.
+    ///
+    /// - Parameters:
+    ///   - period: The time between deadlines, 1 ns or more; less counts as 1 ns.
+    ///   - delay: The time until the first; `nil`, one period.
+    ///   - work: What to do.
+    /// - Returns: The timer, as for ``schedule(after:_:)``.
+    @discardableResult
+    public func schedule(
+        every period: Duration,
+        startingAfter delay: Duration? = nil,
+        _ work: @escaping () -> Void
+    ) -> Timer {
+        let nanoseconds = max(1, period.saturatedNanoseconds)
+        return schedule(.periodic(every: nanoseconds, work), after: delay ?? period)
+    }
+
+    private func schedule(_ work: TimerWork, after delay: Duration) -> Timer {
+        guard isOnThread || life == .fresh else {
+            refuse("schedule")
+            return Timer(reactor: nil, key: TimerQueue.noKey)
+        }
+        guard life != .ended else { return Timer(reactor: nil, key: TimerQueue.noKey) }
+        let deadline = backend.now().advanced(by: delay)
+        return Timer(reactor: self, key: timers.insert(work, at: deadline))
+    }
+
+    // MARK: Step 3 of the turn
+
+    /// Fires what is due, in the order of deadlines and then of creation.
+    func fireTimers(at now: MonotonicInstant) -> Bool {
+        guard let first = timers.nextDeadline, first <= now else { return false }
+        let end = timers.nextSequence
+        var firedCount = 0
+        while firedCount < configuration.budget.timers,
+            let timer = timers.firstDue(at: now, setBefore: end)
+        {
+            firedCount += 1
+            counters.timersFired &+= 1
+            counters.timerLateness.add(now.nanoseconds &- timer.deadline.nanoseconds)
+            fire(timer.key, timer.payload, due: timer.deadline, at: now)
+        }
+        return true
+    }
+
+    private func fire(
+        _ key: TimerQueue<TimerWork>.Key,
+        _ work: TimerWork,
+        due deadline: MonotonicInstant,
+        at now: MonotonicInstant
+    ) {
+        switch work {
+        case .socket(let id):
+            timers.remove(key)
+            perform(.noteTime(now), for: id)
+        case .once(let work):
+            // Kept, far away, until the callback has returned: it may be rescheduled from within.
+            timers.move(key, to: .distantFuture)
+            runningTimer = key
+            work()
+            runningTimer = nil
+            if timers.deadline(of: key) == .distantFuture { timers.remove(key) }
+        case .periodic(let period, let work):
+            let next = deadline.advanced(byNanoseconds: period)
+            let missedCount = next > now ? 0 : (now.nanoseconds - next.nanoseconds) / period + 1
+            counters.periodsSkipped &+= Int(missedCount)
+            timers.move(key, to: next.advanced(byNanoseconds: missedCount * period))
+            work()
+        }
+    }
+}

@@ -1,0 +1,196 @@
+internal import CLinux
+
+/// What the turn asks of one owner.
+enum OwnerWork {
+    /// Hand queued writes to the backend.
+    case flush
+    /// Look at kept bytes again.
+    case serveAgain
+    /// Tell of finished writes.
+    case reportWrites
+    /// Close, as was decided.
+    case close
+    /// A deadline may have passed.
+    case noteTime(MonotonicInstant)
+    /// A deadline has passed, and the wait after it brought nothing that changes that.
+    case expire
+    /// A descriptor came free.
+    case noteFreeDescriptor
+    /// Close if nobody attends to it.
+    case lookForDelegate
+    /// End after the current exchange.
+    case finish
+    /// End now, for the reason.
+    case end(SocketError)
+}
+
+extension Reactor {
+    /// How often steps 7 and 8 are repeated while callbacks of `didWrite` write.
+    private static let reportRounds = 4
+
+    /// How many slots a turn looks at for owners whose delegate has gone.
+    private static let sweptSlots = 16
+
+    /// The turn. Callbacks never nest: each step calls them one after the other.
+    func makeTurn(waitingAtMost limit: Duration?) throws(SystemCallError) {
+        // 1. Clock.
+        let start = backend.now()
+        noteBusyTime(until: start)
+        // 2. Jobs. 3. Timers. Then what the turn before has left over.
+        let hasRunJobs = runJobs()
+        let hasFired = fireTimers(at: start)
+        let hasServed = againList.serve { perform(.serveAgain, for: $0) }
+        // 4. Flush what they wrote.
+        let hasFlushed = flushList.serve { perform(.flush, for: $0) }
+        // 5. Choose the wait. Where nothing has run, the clock still says what it said.
+        let isLater = hasRunJobs || hasFired || hasServed || hasFlushed
+        let now = isLater ? backend.now() : start
+        counters.busyBeforeWait = now.nanoseconds &- start.nanoseconds
+        let wait = chooseWait(atMost: limit, from: now)
+        // 6. Wait, and hand out what happened.
+        switch selected {
+        case .epoll(let backend): try backend.wait(atMost: wait, into: self)
+        case .other(let backend): try backend.wait(atMost: wait, into: self)
+        }
+        _ = expireList.serve { perform(.expire, for: $0) }
+        // 7. Flush the rest. 8. Results of sends, which may write more.
+        for _ in 0..<Self.reportRounds {
+            _ = flushList.serve { perform(.flush, for: $0) }
+            if backend.hasResults { backend.deliverResults(into: self) }
+            guard reportList.serve({ perform(.reportWrites, for: $0) }) else { break }
+        }
+        // 9. Close what is to be closed, and say farewell.
+        closeWhatIsToBeClosed()
+        // 10. Let go.
+        sweepDelegates()
+        releaseGraveyard()
+        counters.turns &+= 1
+    }
+
+    // MARK: Beginning and ending
+
+    func beginTurn() throws(ReactorError) {
+        switch life {
+        case .turning, .stopping:
+            guard isOnThread else { throw .wrongThread }
+            throw .nestedTurn
+        case .ended:
+            throw .reactorStopped
+        case .fresh:
+            thread = towline_thread()
+        case .idle:
+            guard isOnThread else { throw .wrongThread }
+        }
+        life = .turning
+    }
+
+    func report(eventCount: Int) -> TurnReport {
+        let deadline = nextDeadline
+        return TurnReport(
+            eventCount: eventCount,
+            hasWorkLeft: life != .ended && hasWorkLeft,
+            untilNextDeadline: deadline.map { $0.since(backend.now()) }
+        )
+    }
+
+    /// Ends every owner with its terminal callback, then the backend.
+    func end() {
+        for kind in [OwnerKind.listener, .stream, .plain] {
+            for id in table.ids(of: kind) { perform(.end(.reactorStopped), for: id) }
+        }
+        // A backend may have to hear from the kernel before it can say that all is over: 100 times
+        // 10 ms at most.
+        for round in 0... where table.count > 0 {
+            guard round < 100 else { break }
+            closeWhatIsToBeClosed()
+            guard table.count > 0 else { break }
+            guard closeList.isEmpty else { continue }
+            do {
+                try backend.wait(atMost: 10_000_000, into: self)
+            } catch {
+                note(.critical, "wait failed while ending", ["error": "\(error)"])
+                break
+            }
+        }
+        let droppedTimers = timers.removeAll()
+        let droppedJobs = jobs.close()
+        life = .ended
+        detachOwners()
+        lastRelay = nil
+        log = nil
+        whenSocketEnds = nil
+        releaseGraveyard()
+        backend.shutDown()
+        // Their closures are let go of here: outside any lock, on the reactor's thread.
+        withExtendedLifetime((droppedTimers, droppedJobs)) {}
+    }
+
+    /// Lets go of owners that could not end in order; each is idle afterwards, without a callback.
+    func detachOwners() {
+        for kind in [OwnerKind.listener, .stream, .plain] {
+            for id in table.ids(of: kind) { detach(id) }
+        }
+    }
+
+    // MARK: Steps
+
+    private func runJobs() -> Bool {
+        guard !jobs.isEmpty else { return false }
+        for job in jobs.take(atMost: configuration.budget.jobs) {
+            counters.jobsRun &+= 1
+            job(self)
+        }
+        return true
+    }
+
+    /// The wait in nanoseconds: none if something is left over, else until the next deadline.
+    private func chooseWait(atMost limit: Duration?, from now: MonotonicInstant) -> Int64? {
+        var wait = limit?.saturatedNanoseconds
+        if let deadline = nextDeadline {
+            let rest = max(0, deadline.nanoseconds &- now.nanoseconds)
+            wait = min(wait ?? rest, rest)
+        }
+        guard wait != 0, !hasWorkLeft, life == .turning else { return 0 }
+        return jobs.beginSleep() ? wait : 0
+    }
+
+    /// Whether a turn should follow at once.
+    var hasWorkLeft: Bool {
+        !againList.isEmpty || !expireList.isEmpty || !flushList.isEmpty || !reportList.isEmpty || !closeList.isEmpty
+            || !jobs.isEmpty || backend.hasResults
+    }
+
+    private func closeWhatIsToBeClosed() {
+        let limit = configuration.budget.closings
+        let hasClosed = closeList.serve(atMost: limit) { perform(.close, for: $0) }
+        if hasClosed || backend.hasResults { backend.deliverResults(into: self) }
+    }
+
+    /// Closes sockets whose delegate has gone: nothing tells when a weak reference ends, so a few
+    /// slots are looked at in each turn.
+    private func sweepDelegates() {
+        let used = table.usedSlots
+        for _ in 0..<min(Self.sweptSlots, used) {
+            if sweepSlot >= used { sweepSlot = 1 }
+            if let id = table.id(inSlot: sweepSlot) { perform(.lookForDelegate, for: id) }
+            sweepSlot += 1
+        }
+    }
+
+    private func releaseGraveyard() {
+        pinnedRelay = nil
+        pinnedObject = nil
+        guard !graveyard.isEmpty else { return }
+        // Taken out first: a deinit may let go of more.
+        let dead = graveyard
+        graveyard = []
+        withExtendedLifetime(dead) {}
+    }
+
+    /// Notes how long the loop was busy since its last wait, with clock values it has anyway.
+    private func noteBusyTime(until start: MonotonicInstant) {
+        guard let waitReturned else { return }
+        let busy = start.nanoseconds &- waitReturned.nanoseconds &+ counters.busyBeforeWait
+        counters.turnTime.add(busy)
+    }
+}

@@ -1,0 +1,334 @@
+internal import CLinux
+internal import Glibc
+
+/// An event loop of one thread: it owns sockets, waits for what happens to them, and calls their
+/// delegates.
+///
+/// Everything that belongs to a reactor is used on its thread only, which is the one that makes its
+/// first turn. What other threads hold is its ``handle``. A reactor keeps each started socket and
+/// listener alive until its terminal callback; it installs no signal handler and changes nothing of
+/// the process.
+///
+///     let reactor = try Reactor()
+///     …                                  // listen, connect, schedule
+///     try reactor.run()                  // until stop()
+public final class Reactor {
+    /// Which backend is in use, and why no other.
+    public let backendReport: BackendReport
+
+    /// What other threads may hold.
+    public let handle: ReactorHandle
+
+    /// Called with each message of the framework; `nil`, and silent.
+    public var log: ((LogEvent) -> Void)?
+
+    let configuration: Configuration
+    let selected: SelectedBackend
+    let jobs: JobQueue
+
+    // What one file of this folder changes and every socket looks at. None of these is touched in a
+    // way that spans a callback, so that no access needs a check at run time.
+
+    /// The thread that owns the reactor.
+    var thread: UInt
+    var life = Life.fresh
+    /// The socket whose callbacks run just now; nobody's ID outside of them.
+    var current = SocketID.none
+    var gather: GatherBuffer
+    var table: SocketTable
+    var timers = TimerQueue<TimerWork>()
+    var runningTimer: TimerQueue<TimerWork>.Key?
+    var lastOperation: UInt64 = 0
+
+    /// The delegate, and the relay to it, that are kept alive for this turn's callbacks.
+    var pinnedRelay: UnsafeRawPointer?
+    var pinnedObject: AnyObject?
+    /// The relay made last; a listener's sockets mostly share their delegate.
+    var lastRelay: AnyObject?
+
+    /// Sockets with writes to hand over, with kept bytes to look at, with finished writes to report,
+    /// and those that are to be closed.
+    let flushList = WorkList()
+    let againList = WorkList()
+    let reportList = WorkList()
+    let closeList = WorkList()
+    /// Sockets with a read or write whose time is up, to be asked about behind the wait.
+    let expireList = WorkList()
+    /// What was let go of during the turn, until its end.
+    var graveyard: [AnyObject] = []
+    /// Listeners that wait for a descriptor, and so hear when one of this reactor's is closed.
+    var listenersInNeed: [SocketID] = []
+    /// Called each time a socket has ended; for a drain.
+    var whenSocketEnds: (() -> Void)?
+    var sweepSlot = 1
+
+    var counters = Counters()
+    /// When the last wait returned; `nil` before the first.
+    var waitReturned: MonotonicInstant?
+
+    enum Life {
+        /// No turn has been made; the first one claims its thread.
+        case fresh
+        case idle
+        case turning
+        case stopping
+        case ended
+    }
+
+    /// Makes a reactor; the calling thread owns it until another one makes the first turn.
+    ///
+    /// - Parameter configuration: What it is made with.
+    /// - Throws: ``ReactorError/invalidConfiguration(_:)``; ``ReactorError/backendRefused(_:)`` for a
+    ///   backend that cannot be had; ``ReactorError/system(_:)`` with the call that the kernel
+    ///   refused. Nothing stays open.
+    public convenience init(_ configuration: Configuration = .init()) throws(ReactorError) {
+        try configuration.validate()
+        let ringReason = "this build has no io_uring backend"
+        guard configuration.backend != .ring else {
+            throw .backendRefused(BackendReport(chosen: nil, refused: ["ring": ringReason]))
+        }
+        let backend: EpollBackend
+        do {
+            backend = try EpollBackend(
+                receiveBufferSize: configuration.receiveBufferSize,
+                budget: configuration.budget,
+                expectedSockets: configuration.expectedSockets
+            )
+        } catch {
+            throw .system(error)
+        }
+        let refused = configuration.backend == .automatic ? ["ring": ringReason] : [:]
+        self.init(configuration, .epoll(backend), refused: refused)
+    }
+
+    /// Makes a reactor on any backend.
+    package convenience init(
+        _ configuration: Configuration,
+        backend: any Backend
+    ) throws(ReactorError) {
+        try configuration.validate()
+        self.init(configuration, .other(backend), refused: [:])
+    }
+
+    private init(
+        _ configuration: Configuration,
+        _ selected: SelectedBackend,
+        refused: [String: String]
+    ) {
+        self.configuration = configuration
+        self.selected = selected
+        backendReport = BackendReport(chosen: selected.backend.name, refused: refused)
+        jobs = JobQueue(wake: selected.backend.wake)
+        handle = ReactorHandle(jobs: jobs)
+        thread = towline_thread()
+        gather = GatherBuffer(capacity: 256 * 1024)
+        table = SocketTable(expectedSockets: configuration.expectedSockets)
+    }
+
+    deinit {
+        if table.count > 0 {
+            assertionFailure("a reactor with open sockets was let go of; call stop() and run() first")
+            detachOwners()
+        }
+        _ = jobs.close()
+        selected.backend.shutDown()
+        gather.deallocate()
+        table.deallocate()
+    }
+
+    /// The backend behind one indirection; the hot path has it as a parameter instead.
+    var backend: any Backend { selected.backend }
+
+    // MARK: Turning
+
+    /// Turns until ``stop()``, then ends every socket, each with its terminal callback.
+    ///
+    /// - Throws: ``ReactorError/nestedTurn`` from within a callback; ``ReactorError/wrongThread``;
+    ///   ``ReactorError/reactorStopped`` if it has ended before; ``ReactorError/system(_:)`` if the
+    ///   kernel refuses the wait itself.
+    public func run() throws(ReactorError) {
+        repeat { try turn() } while life != .ended
+    }
+
+    /// Makes one turn: jobs, timers, one wait, what happened, and what came of it.
+    ///
+    /// - Parameter limit: The longest wait; zero for a look, `nil` until something happens.
+    /// - Returns: What the turn did, and when the next one is due.
+    /// - Throws: As ``run()``.
+    @discardableResult
+    public func turn(waitingAtMost limit: Duration? = nil) throws(ReactorError) -> TurnReport {
+        try beginTurn()
+        let eventsBefore = counters.events
+        do {
+            try makeTurn(waitingAtMost: limit)
+        } catch {
+            life = .idle
+            throw .system(error)
+        }
+        if life == .stopping {
+            end()
+        } else {
+            life = .idle
+        }
+        return report(eventCount: counters.events &- eventsBefore)
+    }
+
+    /// Ends ``run()`` behind the current turn, and the reactor with it.
+    ///
+    /// Every started socket and listener gets its terminal callback with
+    /// ``SocketError/reactorStopped``; jobs and timers that have not run are dropped. A second call
+    /// does nothing. From other threads: ``ReactorHandle/stop()``.
+    public func stop() {
+        guard isOnThread || life == .fresh else {
+            refuse("stop()")
+            return
+        }
+        switch life {
+        case .fresh, .idle:
+            // Callbacks run from a turn only, so the next one does it.
+            handle.stop()
+        case .turning:
+            life = .stopping
+        case .stopping, .ended:
+            break
+        }
+    }
+
+    /// The deadline of the earliest timer; `nil` when none is set.
+    public var nextDeadline: MonotonicInstant? {
+        guard let deadline = timers.nextDeadline, deadline != .distantFuture else { return nil }
+        return deadline
+    }
+
+    /// What the reactor has counted; a copy, which costs no system call.
+    public var figures: ReactorFigures {
+        ReactorFigures(
+            counters: counters,
+            backend: backend.figures,
+            openSockets: table.count,
+            timers: timers.count,
+            wakesWritten: jobs.wakesWritten,
+            wakesSaved: jobs.wakesSaved
+        )
+    }
+
+    // MARK: Threads
+
+    /// Whether the calling thread is the reactor's.
+    @inline(__always)
+    var isOnThread: Bool { thread == towline_thread() }
+
+    /// Whether sockets may start and queue: until the reactor stops.
+    @inline(__always)
+    var isAcceptingCalls: Bool { life != .stopping && life != .ended }
+
+    // MARK: Callbacks
+
+    /// A run of callbacks of one socket begins: what it writes within is gathered.
+    @inline(__always)
+    func beginCallbacks(of id: SocketID, lending bytes: RawSpan) {
+        current = id
+        gather.beginLending(bytes)
+    }
+
+    func beginCallbacks(of id: SocketID) {
+        current = id
+    }
+
+    @inline(__always)
+    func endCallbacks() {
+        current = .none
+        gather.endLending()
+    }
+
+    @inline(__always)
+    func takeOperationID() -> OperationID {
+        lastOperation &+= 1
+        return OperationID(rawValue: lastOperation)
+    }
+
+    /// Keeps something alive until the end of the turn, though its owner lets go of it.
+    func bury(_ object: AnyObject) {
+        // Outside of a turn no callback runs that it could be pulled away from under.
+        if life == .turning || life == .stopping { graveyard.append(object) }
+    }
+
+    // MARK: Refusals
+
+    /// A call that cannot throw came from another thread: a trap in a debug build, else a line.
+    func refuse(_ call: String) {
+        assertionFailure("\(call) was called from another thread than the reactor's")
+        note(.critical, "call from another thread refused", ["call": call])
+    }
+
+    /// Writes to the log, if there is one.
+    func note(
+        _ level: LogEvent.Level,
+        _ message: String,
+        _ fields: @autoclosure () -> [String: String] = [:]
+    ) {
+        guard let log else { return }
+        log(LogEvent(level, message, fields()))
+    }
+}
+
+/// The backend in use. The one that matters for speed is named, so that the compiler can see
+/// through it; any other is reached through its protocol.
+enum SelectedBackend {
+    case epoll(EpollBackend)
+    case other(any Backend)
+
+    var backend: any Backend {
+        switch self {
+        case .epoll(let backend): backend
+        case .other(let backend): backend
+        }
+    }
+}
+
+/// What a timer does when it is due.
+enum TimerWork {
+    case socket(SocketID)
+    case once(() -> Void)
+    case periodic(every: Int64, () -> Void)
+}
+
+/// What one turn did.
+public struct TurnReport: Sendable, Hashable {
+    /// How many events were handed out.
+    public let eventCount: Int
+
+    /// Whether work is left that the next turn should not wait for.
+    public let hasWorkLeft: Bool
+
+    /// The time until the next deadline; `nil` when no timer is set.
+    public let untilNextDeadline: Duration?
+}
+
+/// Sockets that a step of the turn has to do with, in their order.
+///
+/// Two arrays that change places, so that a step works on what was there when it began and nothing
+/// is allocated in steady state.
+final class WorkList {
+    private var filling: [SocketID] = []
+    private var draining: [SocketID] = []
+
+    var isEmpty: Bool { filling.isEmpty }
+
+    func append(_ id: SocketID) {
+        filling.append(id)
+    }
+
+    /// Hands out what is there now, at most `limit` entries; the others stay first.
+    ///
+    /// - Returns: Whether anything was handed out.
+    func serve(atMost limit: Int = .max, _ body: (SocketID) -> Void) -> Bool {
+        guard !filling.isEmpty else { return false }
+        swap(&filling, &draining)
+        let served = min(limit, draining.count)
+        for index in 0..<served { body(draining[index]) }
+        if served < draining.count { filling.insert(contentsOf: draining[served...], at: 0) }
+        draining.removeAll(keepingCapacity: true)
+        return true
+    }
+}

@@ -1,0 +1,86 @@
+/// What became of the connections that were open when a drain began.
+public struct DrainReport: Sendable, Hashable, CustomStringConvertible {
+    /// Connections that ended in order.
+    public let finished: Int
+
+    /// Connections that were cut at the limit.
+    public let cut: Int
+
+    /// Both numbers as one line.
+    public var description: String { "drained: \(finished) finished, \(cut) cut" }
+}
+
+extension Reactor {
+    /// Ends a service in order: listeners stop, and each connection is asked to end after its current
+    /// exchange (`socketShouldFinish`), which by default it does as soon as its writes are with the
+    /// kernel.
+    ///
+    /// The reactor goes on; most programs call ``stop()`` from `completion`. A second drain replaces
+    /// the first one's completion, and can only shorten its limit.
+    ///
+    /// - Parameters:
+    ///   - limit: The longest it may take; connections that are open then are reset.
+    ///   - completion: Called once, from a turn, when no connection is open any more.
+    public func drain(within limit: Duration, then completion: @escaping (DrainReport) -> Void) {
+        guard isOnThread || life == .fresh else {
+            refuse("drain(within:then:)")
+            return
+        }
+        guard isAcceptingCalls else { return }
+        Drain(self, within: limit, completion).begin()
+    }
+}
+
+/// One drain, kept alive by the reactor's hook and the timer until it is complete.
+private final class Drain {
+    private unowned let reactor: Reactor
+    private let limit: Duration
+    private let completion: (DrainReport) -> Void
+    private var timer: Reactor.Timer?
+    private let openAtStart: Int
+    private var cut = 0
+    private var isComplete = false
+
+    init(
+        _ reactor: Reactor,
+        within limit: Duration,
+        _ completion: @escaping (DrainReport) -> Void
+    ) {
+        self.reactor = reactor
+        self.limit = limit
+        self.completion = completion
+        openAtStart = reactor.table.ids(of: .stream).count
+    }
+
+    func begin() {
+        reactor.whenSocketEnds = { self.look() }
+        timer = reactor.schedule(after: limit) { self.cutTheRest() }
+        // From the next turn on, since asking calls back.
+        reactor.schedule(after: .zero) { self.ask() }
+    }
+
+    private func ask() {
+        for kind in [OwnerKind.listener, .stream] {
+            for id in reactor.table.ids(of: kind) { reactor.perform(.finish, for: id) }
+        }
+        look()
+    }
+
+    private func cutTheRest() {
+        for id in reactor.table.ids(of: .stream) {
+            cut += 1
+            reactor.streamSocket(id)?.abort()
+        }
+        look()
+    }
+
+    private func look() {
+        guard !isComplete, reactor.table.ids(of: .stream).isEmpty,
+            reactor.table.ids(of: .listener).isEmpty
+        else { return }
+        isComplete = true
+        timer?.cancel()
+        reactor.whenSocketEnds = nil
+        completion(DrainReport(finished: max(0, openAtStart - cut), cut: cut))
+    }
+}

@@ -1,0 +1,64 @@
+/// A descriptor that is only read, such as a signalfd; the reactor owns it.
+final class PlainSource {
+    private var id = SocketID.none
+    private let didReceive: (RawSpan) -> Void
+
+    /// Takes ownership of a descriptor, which must be non-blocking and close-on-exec.
+    ///
+    /// - Throws: The refused call; the descriptor is then still the caller's.
+    init(
+        reactor: Reactor,
+        adopting descriptor: CInt,
+        didReceive: @escaping (RawSpan) -> Void
+    ) throws(SystemCallError) {
+        self.didReceive = didReceive
+        guard let id = reactor.table.insert(self, kind: .plain) else {
+            throw SystemCallError(call: "adopt", errno: SystemCallError.tableIsFull)
+        }
+        do {
+            try reactor.backend.adopt(descriptor, as: id, kind: .plain)
+        } catch {
+            _ = reactor.table.remove(id)
+            throw error
+        }
+        self.id = id
+        reactor.backend.resumeReceiving(id)
+    }
+
+    func handle(_ event: SocketEvent, _ reactor: Reactor) {
+        switch event {
+        case .received(let bytes):
+            didReceive(bytes)
+        case .closed:
+            if let owner = reactor.table.remove(id) { reactor.bury(owner) }
+            id = .none
+        case .reachedEnd, .hungUp, .failed:
+            close(reactor)
+        case .connected, .accepted, .sent:
+            preconditionFailure("a plain descriptor is only read")
+        }
+    }
+
+    func perform(_ work: OwnerWork, _ reactor: Reactor) {
+        switch work {
+        case .close:
+            reactor.backend.close(id, .end)
+        case .end:
+            close(reactor)
+        case .flush, .serveAgain, .reportWrites, .noteTime, .expire, .noteFreeDescriptor,
+            .lookForDelegate, .finish:
+            break
+        }
+    }
+
+    /// Closes the descriptor; nothing is received any more.
+    func close(_ reactor: Reactor) {
+        guard id != .none else { return }
+        reactor.backend.pauseReceiving(id)
+        reactor.closeList.append(id)
+    }
+
+    func detach() {
+        id = .none
+    }
+}

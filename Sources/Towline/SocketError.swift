@@ -1,0 +1,147 @@
+/// Why a socket refused a call, never connected, or disconnected.
+///
+/// Prints as one line. Two are equal if their cases and values are; a thrown error inside compares by
+/// type and text.
+@nonexhaustive
+public enum SocketError: Error, Sendable, CustomStringConvertible {
+    /// The call cannot be made in this state: a second connect, a listen while listening.
+    case invalidState(StreamSocket.State)
+
+    /// An argument is out of its range; the value says which, and where the call stands.
+    case invalidArgument(InvalidArgument)
+
+    /// A socket cannot start, or be accepted, without a delegate.
+    case noDelegate
+
+    /// The socket is neither connected nor connecting.
+    case notConnected
+
+    /// A `disconnect(.after…)` was asked for; what follows it is refused.
+    case disconnectPending
+
+    /// The peer's end was received; nothing more can be read.
+    case readClosed
+
+    /// More bytes wait to be sent than the limit allows.
+    case writeQueueFull(waiting: Int, limit: Int)
+
+    /// The call came from another thread than the reactor's.
+    case wrongThread
+
+    /// The reactor has ended.
+    case reactorStopped
+
+    /// The connection was not established in time.
+    case connectTimedOut
+
+    /// The read with `tag` was not completed in time.
+    case readTimedOut(tag: Int)
+
+    /// The write with `tag` was not completed in time.
+    case writeTimedOut(tag: Int)
+
+    /// The read with `tag` met no delimiter within `limit` bytes.
+    case delimiterNotFound(tag: Int, limit: Int)
+
+    /// The peer sent its end, and the half-close policy says to disconnect.
+    case closedByPeer
+
+    /// The delegate went away, so nobody attended to the socket any more.
+    case delegateGone
+
+    /// The kernel refused a call; ``SystemCallError/errno`` says why.
+    case system(SystemCallError)
+
+    /// A callback threw, and so gave up its own socket.
+    case handler(any Error)
+
+    /// The error as one line.
+    public var description: String {
+        switch self {
+        case .invalidState(let state): "call refused: the socket is \(state)"
+        case .invalidArgument(let argument): argument.description
+        case .noDelegate: "call refused: the socket has no delegate"
+        case .notConnected: "call refused: the socket is not connected"
+        case .disconnectPending: "call refused: a disconnect is pending"
+        case .readClosed: "read refused: the peer has sent its end"
+        case .writeQueueFull(let waiting, let limit):
+            "write refused: \(waiting) bytes wait to be sent, the limit is \(limit)"
+        case .wrongThread: "call refused: the socket belongs to another thread"
+        case .reactorStopped: "reactor stopped"
+        case .connectTimedOut: "connect timed out"
+        case .readTimedOut(let tag): "read tag \(tag) timed out"
+        case .writeTimedOut(let tag): "write tag \(tag) timed out"
+        case .delimiterNotFound(let tag, let limit):
+            "read tag \(tag) found no delimiter within \(limit) bytes"
+        case .closedByPeer: "closed by peer"
+        case .delegateGone: "the delegate has gone"
+        case .system(let error): error.description
+        case .handler(let error): "a callback threw: \(error)"
+        }
+    }
+}
+
+/// What is wrong with an argument, and where the call stands.
+public struct InvalidArgument: Sendable, Hashable, CustomStringConvertible {
+    /// The call with its argument, such as `read(toLength: 0)`.
+    public let call: String
+
+    /// What the argument must be, such as `length must be 1 or more`.
+    public let reason: String
+
+    /// The file of the call, as `#fileID` gives it.
+    public let file: String
+
+    /// The line of the call.
+    public let line: UInt
+
+    init(_ call: String, _ reason: String, _ file: StaticString, _ line: UInt) {
+        self.call = call
+        self.reason = reason
+        self.file = file.description
+        self.line = line
+    }
+
+    /// Call, reason and place as one line.
+    public var description: String { "\(call): \(reason) (\(file):\(line))" }
+}
+
+extension SocketError: Equatable {
+    /// Whether the two are the same case with the same values.
+    public static func == (left: SocketError, right: SocketError) -> Bool {
+        switch (left, right) {
+        case (.invalidState(let left), .invalidState(let right)):
+            left == right
+        case (.invalidArgument(let left), .invalidArgument(let right)):
+            left == right
+        case (
+            .writeQueueFull(let waiting, let limit),
+            .writeQueueFull(let otherWaiting, let otherLimit)
+        ):
+            waiting == otherWaiting && limit == otherLimit
+        case (.readTimedOut(let left), .readTimedOut(let right)):
+            left == right
+        case (.writeTimedOut(let left), .writeTimedOut(let right)):
+            left == right
+        case (
+            .delimiterNotFound(let tag, let limit),
+            .delimiterNotFound(let otherTag, let otherLimit)
+        ):
+            tag == otherTag && limit == otherLimit
+        case (.system(let left), .system(let right)):
+            left == right
+        case (.handler(let left), .handler(let right)):
+            type(of: left) == type(of: right) && "\(left)" == "\(right)"
+        case (.noDelegate, .noDelegate), (.notConnected, .notConnected),
+            (.disconnectPending, .disconnectPending), (.readClosed, .readClosed),
+            (.wrongThread, .wrongThread), (.reactorStopped, .reactorStopped),
+            (.connectTimedOut, .connectTimedOut), (.closedByPeer, .closedByPeer),
+            (.delegateGone, .delegateGone):
+            true
+        default:
+            // Two different cases. A new case without values must be added to the list above; the
+            // test of equality compares each case with itself.
+            false
+        }
+    }
+}

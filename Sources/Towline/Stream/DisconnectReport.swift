@@ -1,0 +1,87 @@
+/// How a connection ended, or why it was never made; the terminal callback carries it.
+///
+/// Prints as one line: what, with whom, in which phase, after how long, why.
+public struct DisconnectReport: Sendable, CustomStringConvertible {
+    /// How far a socket had come.
+    public enum Phase: String, Sendable, Hashable {
+        /// The address was known, the connection not established.
+        case connecting
+        /// The connection was established.
+        case connected
+    }
+
+    /// Why; `nil` only for a deliberate end of ours.
+    public let error: SocketError?
+
+    /// How far the connection had come.
+    public let phase: Phase
+
+    /// The peer, or whom the connection was meant for.
+    public let remoteAddress: SocketAddress?
+
+    /// The time from the connect or accept until here; zero where it was not measured.
+    public let elapsed: Duration
+
+    /// Bytes that came and that no read has delivered, those of an interrupted read included.
+    public let unreadBytes: [UInt8]
+
+    /// The tags of reads that were not complete, in their order.
+    public let incompleteReads: [Int]
+
+    /// The writes that were not complete, in their order.
+    public let incompleteWrites: [IncompleteWrite]
+
+    /// Each address that was tried and failed, in the order of the failures.
+    public let attempts: [ConnectAttempt]
+
+    /// Bytes received on this connection.
+    public let receivedByteCount: Int
+
+    /// Bytes of it that the kernel took from us.
+    public let sentByteCount: Int
+
+    /// The report as one line.
+    public var description: String {
+        let peer = remoteAddress.map { "\($0)" } ?? "nobody"
+        guard phase == .connected else {
+            guard let error else { return "connect to \(peer) was given up while connecting" }
+            return "connect to \(peer) failed while connecting\(after): \(reason(error))"
+        }
+        guard let error else { return "connection with \(peer) closed\(after)" }
+        return "connection with \(peer) ended while connected\(after): \(reason(error))"
+    }
+
+    private var after: String {
+        guard elapsed > .zero else { return "" }
+        let milliseconds = elapsed / .milliseconds(1)
+        return milliseconds < 1 ? " after less than 1 ms" : " after \(Int(milliseconds)) ms"
+    }
+
+    private func reason(_ error: SocketError) -> String {
+        guard case .system(let cause) = error else { return error.description }
+        let hint = cause.name == "ECONNREFUSED" ? ". Is the server running?" : ""
+        guard cause.purpose == nil else { return cause.description + hint }
+        return cause.reason + hint
+    }
+}
+
+/// A write whose bytes the kernel did not take in full.
+public struct IncompleteWrite: Sendable, Hashable {
+    /// The write's tag.
+    public let tag: Int
+
+    /// Its bytes that the kernel took.
+    public let bytesWritten: Int
+
+    /// Its bytes in all.
+    public let total: Int
+}
+
+/// An address that was tried, and why it did not do.
+public struct ConnectAttempt: Sendable, Hashable {
+    /// The address.
+    public let address: SocketAddress
+
+    /// The refused call.
+    public let error: SystemCallError
+}

@@ -1,0 +1,46 @@
+/// How far a read or a write has come.
+public struct IOProgress: Sendable, Hashable {
+    /// Bytes since the report before, 1 or more.
+    public let newBytes: Int
+
+    /// Bytes of the operation so far, `newBytes` included.
+    public let bytesDone: Int
+
+    /// Bytes in all; `nil` where only the end will tell.
+    public let total: Int?
+}
+
+/// What is to become of a read or a write whose time is up.
+public enum TimeoutDecision: Sendable, Hashable {
+    /// It gets that much more time, and the question may come again.
+    case extend(by: Duration)
+
+    /// The connection ends with ``SocketError/readTimedOut(tag:)`` or
+    /// ``SocketError/writeTimedOut(tag:)``.
+    case disconnect
+
+    /// The operation ends alone, and the connection stays. A write of which bytes have been handed
+    /// to the kernel cannot: for it this means ``disconnect``.
+    case cancelOperation
+}
+
+/// When a disconnect is to happen.
+public enum DisconnectMoment: Sendable, Hashable {
+    /// Now. Reads and writes that are not complete end with the connection.
+    case now
+    /// When the reads that are queued are complete, even if writes wait.
+    case afterReads
+    /// When the kernel has taken the writes that are queued, even if reads wait.
+    case afterWrites
+    /// When both are complete.
+    case afterReadsAndWrites
+}
+
+/// What happens when the peer sends its end.
+@nonexhaustive
+public enum HalfClosePolicy: Sendable, Hashable {
+    /// Disconnect at once; writes that wait are dropped.
+    case disconnect
+    /// Send what waits, within the finish timeout of 30 s, then disconnect.
+    case finishWrites
+}

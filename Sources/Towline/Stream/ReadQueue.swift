@@ -1,0 +1,148 @@
+internal import TowlineBytes
+
+/// One read that was asked for.
+struct ReadRequest {
+    enum Kind: UInt8 {
+        case any
+        case length
+        case delimiter
+    }
+
+    var kind: Kind
+    var tag: Int
+    var id: OperationID
+    /// The most bytes for `any` and `delimiter`, the exact number for `length`.
+    var limit: Int
+    /// Nanoseconds; `Int64.max` for none.
+    var timeout: Int64
+    var delimiter: Delimiter?
+
+    /// An `any` read that takes whatever comes, and waits for ever.
+    @inline(__always)
+    static func plain(tag: Int, id: OperationID) -> ReadRequest {
+        ReadRequest(kind: .any, tag: tag, id: id, limit: .max, timeout: .max, delimiter: nil)
+    }
+
+    @inline(__always)
+    var isPlain: Bool { kind == .any && limit == .max && timeout == .max }
+
+    /// The bytes in all, where that is known.
+    var total: Int? { kind == .length ? limit : nil }
+}
+
+/// The reads asked for, matched in order with the bytes at hand; it owns no byte itself.
+struct ReadQueue {
+    /// What the bytes at hand mean for the current read.
+    enum Match: Equatable {
+        /// The first `count` bytes complete it.
+        case complete(Int)
+        /// It takes them all and more are needed, at least so many.
+        case incomplete
+        /// There is no delimiter within the read's limit.
+        case tooLong
+    }
+
+    private var first = ReadRequest.plain(tag: 0, id: OperationID(rawValue: 0))
+    private var rest: FIFO<ReadRequest>?
+    private(set) var count = 0
+
+    /// Whether the current read is a plain one; `false` without one.
+    private(set) var isPlain = false
+
+    /// How many of the bytes at hand the current delimiter read has looked at, and how much of the
+    /// delimiter they end with.
+    private var searchedCount = 0
+    private var matchedCount = 0
+
+    @inline(__always)
+    var isEmpty: Bool { count == 0 }
+
+    var current: ReadRequest? { count == 0 ? nil : first }
+
+    /// All tags, the current one first.
+    var tags: [Int] {
+        guard count > 0 else { return [] }
+        return [first.tag] + (rest?.all.map(\.tag) ?? [])
+    }
+
+    @inline(__always)
+    mutating func append(plain request: ReadRequest) {
+        guard count == 0 else { return append(request) }
+        first = request
+        count = 1
+        isPlain = true
+    }
+
+    mutating func append(_ request: ReadRequest) {
+        count += 1
+        if count == 1 {
+            makeCurrent(request)
+        } else {
+            if rest == nil { rest = FIFO() }
+            rest?.append(request)
+        }
+    }
+
+    /// Ends the current plain read; its tag.
+    @inline(__always)
+    mutating func takePlain() -> Int {
+        let tag = first.tag
+        if count == 1 {
+            count = 0
+            isPlain = false
+        } else {
+            removeFirst()
+        }
+        return tag
+    }
+
+    /// Ends the current read, whatever came of it, and makes the next one current.
+    mutating func removeFirst() {
+        precondition(count > 0, "there is a current read")
+        count -= 1
+        if count > 0, let next = rest?.removeFirst() {
+            makeCurrent(next)
+        } else {
+            first.delimiter = nil
+            isPlain = false
+            rest = nil
+        }
+    }
+
+    mutating func removeAll() {
+        while count > 0 { removeFirst() }
+    }
+
+    private mutating func makeCurrent(_ request: ReadRequest) {
+        first = request
+        isPlain = request.isPlain
+        searchedCount = 0
+        matchedCount = 0
+    }
+
+    /// Matches the current read with bytes at hand: the ones from before, and more behind them.
+    mutating func match(_ bytes: RawSpan) -> Match {
+        precondition(count > 0, "there is a current read")
+        switch first.kind {
+        case .any:
+            return bytes.isEmpty ? .incomplete : .complete(min(bytes.byteCount, first.limit))
+        case .length:
+            return bytes.byteCount >= first.limit ? .complete(first.limit) : .incomplete
+        case .delimiter:
+            return matchDelimiter(bytes)
+        }
+    }
+
+    private mutating func matchDelimiter(_ bytes: RawSpan) -> Match {
+        guard let pattern = first.delimiter?.pattern else {
+            preconditionFailure("a delimiter read has its delimiter")
+        }
+        // Nothing behind the limit counts, so nothing behind it is looked at.
+        let inReach = bytes.extracting(first: first.limit)
+        if let end = pattern.firstEnd(in: inReach, from: searchedCount, matched: &matchedCount) {
+            return .complete(end)
+        }
+        searchedCount = inReach.byteCount
+        return bytes.byteCount >= first.limit ? .tooLong : .incomplete
+    }
+}

@@ -1,0 +1,57 @@
+/// What a socket needs rarely; most connections never have one.
+final class StreamExtras {
+    var options = SocketOptions()
+    var halfClosePolicy = HalfClosePolicy.finishWrites
+    var userInfo: Any?
+
+    // Limits of the write queue, in bytes.
+    var writeHighWaterMark = 256 * 1024
+    var writeLowWaterMark = 64 * 1024
+    var writeQueueLimit = 64 * 1024 * 1024
+    /// Whether more than the high-water mark had waited, so that falling below the low one is news.
+    var isAboveHighWaterMark = false
+
+    var localAddress: SocketAddress?
+
+    // Of one connection.
+
+    var timeouts = OperationTimeouts()
+    /// When it was started; `nil` where nobody measured.
+    var started: MonotonicInstant?
+    /// The first reason for its end, and whether there is one; no reason is a deliberate end.
+    var reason: SocketError?
+    var hasReason = false
+    var closingManner = ClosingManner.end
+    /// What came behind the last bytes, to take effect when they have been read.
+    var inputEnd: InputEnd?
+    /// Why nothing can be sent any more, while the peer's last bytes are still read.
+    var sendFailure: SocketError?
+    var attempts: [ConnectAttempt] = []
+    /// Bytes of the current read that progress was told of.
+    var readProgress = 0
+    var phase = DisconnectReport.Phase.connected
+    /// The pause before a connect to a full Unix backlog is tried again, in nanoseconds.
+    var retryDelay: Int64 = 1_000_000
+
+    enum InputEnd {
+        case ended
+        case failed(SocketError)
+    }
+
+    /// Forgets what belongs to one connection.
+    func reset() {
+        timeouts = OperationTimeouts()
+        started = nil
+        reason = nil
+        hasReason = false
+        closingManner = .end
+        inputEnd = nil
+        sendFailure = nil
+        attempts = []
+        readProgress = 0
+        phase = .connected
+        retryDelay = 1_000_000
+        isAboveHighWaterMark = false
+        localAddress = nil
+    }
+}

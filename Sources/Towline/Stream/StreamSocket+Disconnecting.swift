@@ -1,0 +1,161 @@
+internal import TowlineBytes
+
+extension StreamSocket {
+    /// How long the peer's end is waited for after ours, and the peer's last bytes after a failed
+    /// send.
+    static let lingerTimeout = Duration.seconds(2)
+
+    /// How long writes may take after the peer's end.
+    static let finishTimeout = Duration.seconds(30)
+
+    /// Ends the connection, or the attempt to make one; on an idle socket does nothing.
+    ///
+    /// With ``DisconnectMoment/now`` both queues are dropped. With the others, no read or write is
+    /// accepted any more, and what is queued completes first; after writes the end is sent, and the
+    /// peer's awaited for 2 s, so that nothing sent is lost by a reset. The calls add up, and cannot
+    /// be taken back. `didDisconnect` follows with no error, unless something else ends the
+    /// connection before.
+    ///
+    /// - Parameter moment: When.
+    public func disconnect(_ moment: DisconnectMoment = .now) {
+        guard let reactor = reactorIfOnThread("disconnect(_:)") else { return }
+        guard lifecycle.isOpen else { return }
+        if moment == .now {
+            disconnect(because: nil, reactor)
+            return
+        }
+        perform(lifecycle.ask(moment, queues), reactor)
+        if lifecycle.isDisconnectPending { obstacles.insert(.awaitsDisconnect) }
+    }
+
+    /// Ends the connection with a reset: the peer sees an error, and may lose bytes on their way.
+    public func abort() {
+        guard let reactor = reactorIfOnThread("abort()") else { return }
+        guard lifecycle.phase != .idle else { return }
+        makeExtras().closingManner = .reset
+        disconnect(because: nil, reactor)
+    }
+
+    /// Ends the connection, with `didDisconnect` or without.
+    ///
+    /// - Parameter notifyingDelegate: If `false`, the socket is idle when the call returns, may
+    ///   connect again, and hears nothing of the old connection any more.
+    public func disconnect(notifyingDelegate: Bool) {
+        guard !notifyingDelegate else {
+            disconnect()
+            return
+        }
+        guard let reactor = reactorIfOnThread("disconnect(notifyingDelegate:)") else { return }
+        guard lifecycle.phase != .idle else { return }
+        let wasClosing = lifecycle.phase == .disconnecting
+        let id = socketID
+        if reactor.current == id { reactor.gather.removeAll() }
+        if let timer = extras?.timeouts.timer { reactor.timers.remove(timer) }
+        reactor.table.replaceOwner(of: id, with: Remnant(), kind: .remnant)
+        reactor.bury(self)
+        if !wasClosing { reactor.closeList.append(id) }
+        if reactor.current == id { reactor.current = .none }
+        becomeIdle()
+    }
+
+    // MARK: Carrying out
+
+    /// Ends the connection for a reason; the first one stands. `nil` is a deliberate end.
+    func disconnect(because reason: SocketError?, _ reactor: Reactor) {
+        guard lifecycle.phase != .idle, lifecycle.phase != .disconnecting else { return }
+        setReason(reason)
+        perform(lifecycle.close(), reactor)
+    }
+
+    func setReason(_ reason: SocketError?) {
+        let extras = extras
+        guard extras?.hasReason != true else { return }
+        guard reason != nil || extras != nil else { return }
+        let made = makeExtras()
+        made.reason = reason
+        made.hasReason = true
+    }
+
+    /// Carries out what the lifecycle has decided.
+    func perform(_ action: Lifecycle.Action, _ reactor: Reactor) {
+        switch action {
+        case .none:
+            break
+        case .close:
+            obstacles.insert(.isNotOpen)
+            if reactor.current == socketID { reactor.gather.removeAll() }
+            reactor.closeList.append(socketID)
+        case .finish:
+            obstacles.insert(.isNotOpen)
+            // From here on only the peer's farewell is awaited; nothing is an error any more.
+            makeExtras().hasReason = true
+            flushGathered(reactor)
+            reads.removeAll()
+            kept = nil
+            reactor.backend.finishSending(socketID)
+            setDeadline(.finish, after: Self.lingerTimeout, reactor)
+            obstacles.insert(.isPaused)
+            resume(reactor)
+        case .awaitWrites:
+            obstacles.insert(.isNotOpen)
+            setDeadline(.finish, after: Self.finishTimeout, reactor)
+        }
+    }
+
+    /// The descriptor is gone: the terminal callback, on a socket that is idle already.
+    func sayFarewell(_ reactor: Reactor) {
+        let report = makeReport(reactor)
+        let relay = relayReference?.takeUnretainedValue()
+        if let timer = extras?.timeouts.timer { reactor.timers.remove(timer) }
+        if let owner = reactor.table.remove(socketID) { reactor.bury(owner) }
+        reactor.counters.closed &+= 1
+        becomeIdle()
+        if let relay, reactor.pin(relay) { relay.didDisconnect(self, report) }
+        // A kept handler is let go of now, unless the callback has started the socket again.
+        if let relay, relay.kept != nil, lifecycle.phase == .idle,
+            relayReference?.takeUnretainedValue() === relay
+        {
+            setRelay(nil, reactor)
+        }
+        if lifecycle.phase == .idle { peer = nil }
+        reactor.whenSocketEnds?()
+    }
+
+    private func makeReport(_ reactor: Reactor) -> DisconnectReport {
+        let now = extras?.started.map { reactor.backend.now().since($0) }
+        return DisconnectReport(
+            error: extras?.reason,
+            phase: extras?.phase ?? .connected,
+            remoteAddress: peer,
+            elapsed: now ?? .zero,
+            unreadBytes: kept?.withBytes { [UInt8]($0) } ?? [],
+            incompleteReads: reads.tags,
+            incompleteWrites: writes.incomplete,
+            attempts: extras?.attempts ?? [],
+            receivedByteCount: receivedCount,
+            sentByteCount: writes.finishedEnd
+        )
+    }
+
+    /// Forgets everything that belongs to one connection.
+    private func becomeIdle() {
+        lifecycle.closed()
+        obstacles = .isNotOpen
+        listed = []
+        reads.removeAll()
+        writes.reset()
+        kept = nil
+        receivedCount = 0
+        extras?.reset()
+        leaveTable()
+    }
+
+    /// The reactor has ended or goes away with the socket open: idle, without a callback.
+    func detach() {
+        becomeIdle()
+        loseReactor()
+    }
+}
+
+/// Sits in the slot of a connection that its socket has left, until the descriptor is gone.
+final class Remnant {}

@@ -1,0 +1,418 @@
+internal import Glibc
+internal import TowlineBytes
+
+extension StreamSocket {
+    // MARK: From the backend
+
+    /// One switch over everything that a backend tells.
+    @inline(__always)
+    func handle<Source: Backend>(
+        _ event: SocketEvent,
+        _ reactor: Reactor,
+        from backend: Source
+    ) {
+        switch event {
+        case .received(let bytes):
+            receive(bytes, reactor, from: backend)
+        case .sent(let byteCount):
+            noteSent(byteCount, reactor)
+        case .reachedEnd:
+            noteEnd(.ended, reactor)
+        case .failed(.receiving, let error):
+            noteEnd(.failed(.system(error)), reactor)
+        case .failed(.sending, let error):
+            noteSendFailure(.system(error), reactor)
+        case .failed(.connecting, let error):
+            noteConnectFailure(error, reactor)
+        case .connected(let local):
+            noteConnected(local, reactor)
+        case .hungUp:
+            callBack(reactor) { try $0.peerDidHangUp(self) }
+            settle(reactor)
+        case .closed:
+            sayFarewell(reactor)
+        case .accepted, .failed(.accepting, _):
+            preconditionFailure("a stream socket accepts nobody")
+        }
+    }
+
+    /// Bytes for the first read of the queue, straight from where they were received.
+    @inline(__always)
+    private func receive<Source: Backend>(
+        _ bytes: RawSpan,
+        _ reactor: Reactor,
+        from backend: Source
+    ) {
+        receivedCount &+= bytes.byteCount
+        guard obstacles.isEmpty, reads.isPlain, let relay = relayReference else {
+            receiveInGeneral(bytes, reactor)
+            return
+        }
+        let isThere = relay._withUnsafeGuaranteedRef { relay -> Bool in
+            guard reactor.pin(relay) else { return false }
+            let tag = reads.takePlain()
+            reactor.beginCallbacks(of: socketID, lending: bytes)
+            do {
+                try relay.didRead(self, bytes, tag)
+            } catch {
+                disconnect(because: .handler(error), reactor)
+            }
+            reactor.endCallbacks()
+            return true
+        }
+        guard isThere else {
+            disconnect(because: .delegateGone, reactor)
+            return
+        }
+        let count = reactor.gather.count
+        if count > 0 {
+            let sent = backend.send(socketID, reactor.gather.start, count: count)
+            reactor.gather.removeAll()
+            // Asked anew: the callback may have set another delegate.
+            if sent == count, writes.count == 1, isSkipping(.didWrite) {
+                writes.acknowledge(sent)
+                writes.removeOnlyRequest()
+            } else {
+                acknowledge(sent, reactor)
+            }
+        }
+        if _slowPath(!obstacles.isEmpty || reads.isEmpty) { settle(reactor) }
+    }
+
+    @inline(__always)
+    private func isSkipping(_ callback: SkippedCallbacks) -> Bool {
+        guard let relay = relayReference else { return true }
+        return relay._withUnsafeGuaranteedRef { $0.skipped.contains(callback) }
+    }
+
+    @inline(never)
+    private func receiveInGeneral(_ bytes: RawSpan, _ reactor: Reactor) {
+        switch lifecycle.phase {
+        case .connected:
+            serve(bytes, reactor)
+            settle(reactor)
+        case .finishing:
+            // Nobody reads any more; what still comes only has to leave the kernel.
+            break
+        case .idle, .connecting, .disconnecting:
+            break
+        }
+    }
+
+    // MARK: Matching bytes with reads
+
+    /// Delivers kept and fresh bytes to the reads of the queue, in place where one piece holds a
+    /// whole read; keeps what no read has taken.
+    ///
+    /// - Parameter fresh: What was just received; empty when only kept bytes are looked at.
+    private func serve(_ fresh: RawSpan, _ reactor: Reactor) {
+        var offset = 0
+        var callbackCount = 0
+        let limit = reactor.configuration.budget.callbacksPerSocket
+        reactor.beginCallbacks(of: socketID, lending: fresh)
+        while let read = reads.current, lifecycle.phase == .connected, callbackCount < limit {
+            let rest = fresh.extracting(offset..<fresh.byteCount)
+            let hasDelivered: Bool
+            if let kept {
+                offset += keep(rest, for: read, in: kept)
+                hasDelivered = deliver(read, keptIn: kept, reactor)
+            } else {
+                guard !rest.isEmpty else { break }
+                let taken = deliver(read, in: rest, reactor)
+                hasDelivered = taken > 0
+                offset += taken
+            }
+            callbackCount += 1
+            guard hasDelivered else { break }
+        }
+        if lifecycle.phase == .connected || lifecycle.phase == .disconnecting {
+            keep(fresh.extracting(offset..<fresh.byteCount))
+        }
+        reactor.endCallbacks()
+        if callbackCount == limit, !reads.isEmpty { list(.again, on: reactor.againList) }
+    }
+
+    /// Moves as many fresh bytes behind the kept ones as the read can need.
+    private func keep(_ fresh: RawSpan, for read: ReadRequest, in kept: ByteBuffer) -> Int {
+        let count: Int
+        switch read.kind {
+        case .any:
+            count = 0
+        case .length:
+            count = min(fresh.byteCount, max(0, read.limit - kept.count))
+        case .delimiter:
+            count = fresh.byteCount
+        }
+        kept.append(fresh.extracting(0..<count))
+        return count
+    }
+
+    /// Delivers the read from fresh bytes if they complete it; the number of bytes it took.
+    private func deliver(_ read: ReadRequest, in bytes: RawSpan, _ reactor: Reactor) -> Int {
+        switch reads.match(bytes) {
+        case .complete(let count):
+            reads.removeFirst()
+            deliver(read, bytes.extracting(0..<count), newBytes: count, reactor)
+            return count
+        case .incomplete:
+            keep(bytes)
+            reportReadProgress(read, newBytes: bytes.byteCount, done: bytes.byteCount, reactor)
+            // Taken, but nothing is delivered: there is no byte left to go on with.
+            return bytes.byteCount
+        case .tooLong:
+            giveUpDelimiter(read, reactor)
+            return 0
+        }
+    }
+
+    /// Delivers the read from kept bytes if they complete it.
+    private func deliver(_ read: ReadRequest, keptIn kept: ByteBuffer, _ reactor: Reactor) -> Bool {
+        let known = extras?.readProgress ?? 0
+        switch kept.withBytes({ reads.match($0) }) {
+        case .complete(let count):
+            reads.removeFirst()
+            kept.withBytes { bytes in
+                deliver(read, bytes.extracting(0..<count), newBytes: count - known, reactor)
+            }
+            kept.consume(count)
+            if kept.isEmpty, self.kept === kept { dropKept() }
+            return true
+        case .incomplete:
+            reportReadProgress(read, newBytes: kept.count - known, done: kept.count, reactor)
+            return false
+        case .tooLong:
+            giveUpDelimiter(read, reactor)
+            return false
+        }
+    }
+
+    private func deliver(
+        _ read: ReadRequest,
+        _ bytes: RawSpan,
+        newBytes: Int,
+        _ reactor: Reactor
+    ) {
+        if read.kind != .any {
+            reportReadProgress(read, newBytes: newBytes, done: bytes.byteCount, reactor)
+            extras?.readProgress = 0
+            guard lifecycle.phase == .connected else { return }
+        }
+        call(reactor) { try $0.didRead(self, bytes, read.tag) }
+    }
+
+    private func reportReadProgress(
+        _ read: ReadRequest,
+        newBytes: Int,
+        done: Int,
+        _ reactor: Reactor
+    ) {
+        guard read.kind != .any, newBytes > 0, !isSkipping(.didProgressRead) else { return }
+        makeExtras().readProgress = done
+        let progress = IOProgress(newBytes: newBytes, bytesDone: done, total: read.total)
+        call(reactor) { try $0.didProgressRead(self, read.tag, progress) }
+    }
+
+    private func giveUpDelimiter(_ read: ReadRequest, _ reactor: Reactor) {
+        disconnect(because: .delimiterNotFound(tag: read.tag, limit: read.limit), reactor)
+    }
+
+    private func keep(_ bytes: RawSpan) {
+        guard !bytes.isEmpty else { return }
+        if kept == nil {
+            kept = ByteBuffer()
+            obstacles.insert(.hasKeptBytes)
+        }
+        kept?.append(bytes)
+    }
+
+    private func dropKept() {
+        kept = nil
+        obstacles.remove(.hasKeptBytes)
+    }
+
+    // MARK: Ends
+
+    /// The peer's end or a failure came. It takes effect behind the last byte in front of it.
+    private func noteEnd(_ end: StreamExtras.InputEnd, _ reactor: Reactor) {
+        obstacles.insert(.inputHasEnded)
+        makeExtras().inputEnd = end
+        settle(reactor)
+    }
+
+    /// Lets the end take effect, if no read can still be served with kept bytes.
+    private func applyEnd(_ reactor: Reactor) {
+        guard let extras, let end = extras.inputEnd else { return }
+        if kept != nil, lifecycle.phase == .connected {
+            // Bytes that nobody has asked for stay for whoever will; the peer's end is behind them.
+            guard !reads.isEmpty, !listed.contains(.again) else { return }
+        }
+        extras.inputEnd = nil
+        switch end {
+        case .failed(let error):
+            disconnect(because: extras.sendFailure ?? error, reactor)
+        case .ended:
+            if let failure = extras.sendFailure {
+                disconnect(because: failure, reactor)
+                return
+            }
+            if lifecycle.phase == .connected { setReason(.closedByPeer) }
+            perform(lifecycle.peerEnded(extras.halfClosePolicy, queues), reactor)
+        }
+    }
+
+    /// Nothing can be sent any more. What the peer has sent is still there, and is read first.
+    private func noteSendFailure(_ error: SocketError, _ reactor: Reactor) {
+        guard lifecycle.phase == .connected, !reads.isEmpty, extras?.inputEnd == nil else {
+            disconnect(because: error, reactor)
+            return
+        }
+        let extras = makeExtras()
+        guard extras.sendFailure == nil else { return }
+        extras.sendFailure = error
+        obstacles.insert(.isNotOpen)
+        setDeadline(.finish, after: Self.lingerTimeout, reactor)
+    }
+
+    // MARK: From the turn
+
+    /// Does one kind of work for a step of the turn.
+    func perform(_ work: OwnerWork, _ reactor: Reactor) {
+        switch work {
+        case .flush:
+            listed.remove(.flush)
+            flushQueued(reactor)
+            settle(reactor)
+        case .serveAgain:
+            listed.remove(.again)
+            serve(RawSpan(), reactor)
+            settle(reactor)
+        case .reportWrites:
+            listed.remove(.report)
+            reportWrites(reactor)
+            settle(reactor)
+        case .close:
+            reactor.backend.close(socketID, extras?.closingManner ?? .end)
+        case .noteTime(let now):
+            noteTime(now, reactor)
+        case .expire:
+            expire(reactor)
+        case .noteFreeDescriptor:
+            break
+        case .lookForDelegate:
+            lookForDelegate(reactor)
+        case .finish:
+            callBack(reactor) { $0.shouldFinish(self) }
+            settle(reactor)
+        case .end(let reason):
+            disconnect(because: reason, reactor)
+        }
+    }
+
+    private func lookForDelegate(_ reactor: Reactor) {
+        guard lifecycle.phase != .disconnecting,
+            relayReference?.takeUnretainedValue().target == nil
+        else { return }
+        disconnect(because: .delegateGone, reactor)
+    }
+
+    private func noteSent(_ byteCount: Int, _ reactor: Reactor) {
+        acknowledge(byteCount, reactor)
+        flushQueued(reactor)
+        settle(reactor)
+    }
+
+    /// Tells of the progress and the completion of writes, in their order.
+    private func reportWrites(_ reactor: Reactor) {
+        var callbackCount = 0
+        reactor.beginCallbacks(of: socketID)
+        while lifecycle.phase == .connected, let write = writes.current {
+            if let progress = writes.takeProgress(), !isSkipping(.didProgressWrite) {
+                call(reactor) { try $0.didProgressWrite(self, write.tag, progress) }
+                guard lifecycle.phase == .connected else { break }
+            }
+            guard writes.finished != nil else { break }
+            guard callbackCount < reactor.configuration.budget.callbacksPerSocket else {
+                list(.report, on: reactor.reportList)
+                break
+            }
+            callbackCount += 1
+            writes.removeFirst()
+            if !isSkipping(.didWrite) { call(reactor) { try $0.didWrite(self, write.tag) } }
+        }
+        if let extras, extras.isAboveHighWaterMark, lifecycle.phase == .connected,
+            writes.pendingBytes < extras.writeLowWaterMark
+        {
+            extras.isAboveHighWaterMark = false
+            call(reactor) { try $0.didBecomeWritable(self) }
+        }
+        reactor.endCallbacks()
+    }
+
+    // MARK: Callbacks
+
+    /// Calls the delegate back once, with what belongs around it.
+    func callBack(_ reactor: Reactor, _ body: (DelegateRelay) throws -> Void) {
+        reactor.beginCallbacks(of: socketID)
+        call(reactor, body)
+        reactor.endCallbacks()
+    }
+
+    /// Calls the delegate back, within a run of callbacks.
+    private func call(
+        _ reactor: Reactor,
+        _ body: (DelegateRelay) throws -> Void
+    ) {
+        guard let relay = relayReference?.takeUnretainedValue(), reactor.pin(relay) else {
+            disconnect(because: .delegateGone, reactor)
+            return
+        }
+        do {
+            try body(relay)
+        } catch {
+            disconnect(because: .handler(error), reactor)
+        }
+    }
+
+    /// Behind a run of callbacks: sends what they wrote, and does what follows from it all.
+    func settle(_ reactor: Reactor) {
+        flushGathered(reactor)
+        guard lifecycle.phase == .connected else {
+            if lifecycle.phase == .finishing { applyEnd(reactor) }
+            return
+        }
+        if writes.hasQueued, !writes.isSending { flushQueued(reactor) }
+        followCurrentRead(reactor)
+        followCurrentWrite(reactor)
+        if kept != nil, !reads.isEmpty, extras?.inputEnd != nil, !listed.contains(.again) {
+            // Once more, so that the end finds no read that kept bytes could have completed.
+            serveBeforeEnd(reactor)
+        }
+        applyEnd(reactor)
+        if reads.isEmpty, let failure = extras?.sendFailure {
+            disconnect(because: failure, reactor)
+        }
+        perform(lifecycle.queuesChanged(queues), reactor)
+        guard lifecycle.phase == .connected else { return }
+        if reads.isEmpty {
+            pause(reactor)
+        } else if kept == nil || !isWaitingForTurn {
+            resume(reactor)
+        }
+    }
+
+    private var isWaitingForTurn: Bool { listed.contains(.again) }
+
+    private func serveBeforeEnd(_ reactor: Reactor) {
+        serve(RawSpan(), reactor)
+        flushGathered(reactor)
+    }
+
+    /// What the lifecycle decides by.
+    var queues: Lifecycle.Queues {
+        Lifecycle.Queues(
+            hasReads: !reads.isEmpty,
+            hasWrites: writes.pendingBytes > 0 || writes.hasQueued,
+            hasWritten: writes.acceptedEnd > 0
+        )
+    }
+}

@@ -1,0 +1,168 @@
+internal import TowlineBytes
+
+extension StreamSocket {
+    /// The current read may be another one: its clock starts when it becomes current.
+    func followCurrentRead(_ reactor: Reactor) {
+        let request = reads.current
+        guard request?.timeout ?? .max != .max || extras?.timeouts.readOperation != nil else { return }
+        let hasChanged = makeExtras().timeouts.follow(read: request, now: reactor.backend.now)
+        if hasChanged { armTimer(reactor) }
+    }
+
+    /// The current write may be another one.
+    func followCurrentWrite(_ reactor: Reactor) {
+        let index = writes.unfinishedIndex
+        let request = index.map { writes[$0] }
+        guard request?.timeout ?? .max != .max || extras?.timeouts.writeOperation != nil else {
+            return
+        }
+        let hasChanged = makeExtras().timeouts.follow(write: request, now: reactor.backend.now)
+        if hasChanged { armTimer(reactor) }
+    }
+
+    /// Sets one of the socket's own deadlines.
+    func setDeadline(_ kind: OperationTimeouts.Kind, after delay: Duration, _ reactor: Reactor) {
+        makeExtras().timeouts[kind] = reactor.backend.now().advanced(by: delay)
+        armTimer(reactor)
+    }
+
+    /// Makes sure that the socket's one timer fires no later than its earliest deadline.
+    ///
+    /// Only pulling it forward touches the heap; one that fires too early is set anew then.
+    func armTimer(_ reactor: Reactor) {
+        guard let extras else { return }
+        let earliest = extras.timeouts.earliest
+        obstacles.formUnion(earliest == .distantFuture ? [] : .hasDeadline)
+        guard earliest < extras.timeouts.timerDeadline else { return }
+        extras.timeouts.timerDeadline = earliest
+        if let timer = extras.timeouts.timer {
+            reactor.timers.move(timer, to: earliest)
+        } else {
+            extras.timeouts.timer = reactor.timers.insert(.socket(socketID), at: earliest)
+        }
+    }
+
+    /// Forgets every deadline, and takes the timer out of the heap.
+    func dropTimer(_ reactor: Reactor) {
+        guard let extras else { return }
+        if let timer = extras.timeouts.timer { reactor.timers.remove(timer) }
+        extras.timeouts = OperationTimeouts()
+        obstacles.remove(.hasDeadline)
+    }
+
+    /// The socket's timer has fired, and is gone from the heap.
+    func noteTime(_ now: MonotonicInstant, _ reactor: Reactor) {
+        guard let extras else { return }
+        extras.timeouts.timer = nil
+        extras.timeouts.timerDeadline = .distantFuture
+        if extras.timeouts.isDue(.retry, at: now) {
+            extras.timeouts.clear(.retry)
+            retryConnect(reactor)
+        }
+        if extras.timeouts.isDue(.connect, at: now) {
+            extras.timeouts.clear(.connect)
+            disconnect(because: .connectTimedOut, reactor)
+        }
+        if extras.timeouts.isDue(.finish, at: now) {
+            extras.timeouts.clear(.finish)
+            disconnect(because: extras.sendFailure, reactor)
+        }
+        if extras.timeouts.isDue(.read, at: now) || extras.timeouts.isDue(.write, at: now) {
+            // What the kernel has already is looked at first: a loop that was late must not take
+            // that for a peer that was.
+            reactor.expireList.append(socketID)
+        } else {
+            rearm(reactor)
+        }
+    }
+
+    /// The wait is over, and the deadlines of the operations may still have passed.
+    func expire(_ reactor: Reactor) {
+        guard lifecycle.phase == .connected, let extras else { return }
+        let now = reactor.backend.now()
+        reactor.beginCallbacks(of: socketID)
+        if extras.timeouts.isDue(.read, at: now) { askAboutRead(now, extras, reactor) }
+        if lifecycle.phase == .connected, extras.timeouts.isDue(.write, at: now) {
+            askAboutWrite(now, extras, reactor)
+        }
+        reactor.endCallbacks()
+        settle(reactor)
+        rearm(reactor)
+    }
+
+    private func rearm(_ reactor: Reactor) {
+        obstacles.remove(.hasDeadline)
+        armTimer(reactor)
+    }
+
+    private func askAboutRead(
+        _ now: MonotonicInstant,
+        _ extras: StreamExtras,
+        _ reactor: Reactor
+    ) {
+        guard let read = reads.current, read.id == extras.timeouts.readOperation else { return }
+        let elapsed = Duration.nanoseconds(extras.timeouts.readElapsed)
+        let byteCount = kept?.count ?? 0
+        guard let relay = relayReference?.takeUnretainedValue(), reactor.pin(relay) else {
+            disconnect(because: .delegateGone, reactor)
+            return
+        }
+        let decision = relay.shouldTimeOutRead(self, read.tag, elapsed, byteCount)
+        // The answer is for the read that was asked about, if the delegate has left it there.
+        guard lifecycle.phase == .connected, reads.current?.id == read.id else { return }
+        switch decision {
+        case .extend(let duration):
+            extras.timeouts.extendRead(by: duration.saturatedNanoseconds, from: now)
+        case .disconnect:
+            disconnect(because: .readTimedOut(tag: read.tag), reactor)
+        case .cancelOperation:
+            cancelCurrentRead(read, reactor)
+        }
+    }
+
+    private func cancelCurrentRead(_ read: ReadRequest, _ reactor: Reactor) {
+        reads.removeFirst()
+        let bytes = kept
+        kept = nil
+        obstacles.remove(.hasKeptBytes)
+        extras?.readProgress = 0
+        guard let relay = relayReference?.takeUnretainedValue() else { return }
+        do {
+            if let bytes {
+                try bytes.withBytes { try relay.didCancelRead(self, read.tag, $0) }
+            } else {
+                try relay.didCancelRead(self, read.tag, RawSpan())
+            }
+        } catch {
+            disconnect(because: .handler(error), reactor)
+        }
+    }
+
+    private func askAboutWrite(
+        _ now: MonotonicInstant,
+        _ extras: StreamExtras,
+        _ reactor: Reactor
+    ) {
+        guard let index = writes.unfinishedIndex else { return }
+        let write = writes[index]
+        guard write.id == extras.timeouts.writeOperation else { return }
+        let elapsed = Duration.nanoseconds(extras.timeouts.writeElapsed)
+        let missing = min(write.count, write.end - writes.finishedEnd)
+        guard let relay = relayReference?.takeUnretainedValue(), reactor.pin(relay) else {
+            disconnect(because: .delegateGone, reactor)
+            return
+        }
+        let decision = relay.shouldTimeOutWrite(self, write.tag, elapsed, write.count - missing)
+        guard lifecycle.phase == .connected, let index = writes.unfinishedIndex,
+            writes[index].id == write.id
+        else { return }
+        switch decision {
+        case .extend(let duration):
+            extras.timeouts.extendWrite(by: duration.saturatedNanoseconds, from: now)
+        case .cancelOperation where index >= writes.handedCount:
+            writes.cancel(at: index)
+        case .disconnect, .cancelOperation:
+            disconnect(because: .writeTimedOut(tag: write.tag), reactor)
+        }
+    }
+}

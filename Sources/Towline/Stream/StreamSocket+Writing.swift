@@ -1,0 +1,267 @@
+internal import CLinux
+
+extension StreamSocket {
+    /// Above so many waiting bytes the socket tells when fewer than ``writeLowWaterMark`` wait
+    /// again; 256 KiB.
+    public var writeHighWaterMark: Int {
+        get { extras?.writeHighWaterMark ?? 256 * 1024 }
+        set { makeExtras().writeHighWaterMark = max(1, newValue) }
+    }
+
+    /// Below so many waiting bytes `socketDidBecomeWritable` is called; 64 KiB.
+    public var writeLowWaterMark: Int {
+        get { extras?.writeLowWaterMark ?? 64 * 1024 }
+        set { makeExtras().writeLowWaterMark = max(1, newValue) }
+    }
+
+    /// A write that finds so many bytes waiting throws ``SocketError/writeQueueFull(waiting:limit:)``;
+    /// 64 MiB. A single larger write passes.
+    public var writeQueueLimit: Int {
+        get { extras?.writeQueueLimit ?? 64 * 1024 * 1024 }
+        set { makeExtras().writeQueueLimit = max(1, newValue) }
+    }
+
+    /// Writes bytes behind all earlier ones; they are copied, or sent from where they lie.
+    ///
+    /// - Parameters:
+    ///   - bytes: The bytes; none at all is a write as well, complete when those before it are.
+    ///   - timeout: The time from when the write is the first of the queue, 0 or more; `nil`, no
+    ///     limit.
+    ///   - tag: Given to the callback; for you.
+    ///   - file: The file of the call, for the error.
+    ///   - line: The line of the call, for the error.
+    /// - Returns: A name for the write.
+    /// - Throws: ``SocketError/writeQueueFull(waiting:limit:)``, ``SocketError/invalidArgument(_:)``,
+    ///   ``SocketError/notConnected``, ``SocketError/disconnectPending``,
+    ///   ``SocketError/wrongThread``, ``SocketError/reactorStopped``. Nothing is changed then, and
+    ///   nothing called back.
+    @discardableResult
+    public func write(
+        _ bytes: RawSpan,
+        timeout: Duration? = nil,
+        tag: Int = 0,
+        file: StaticString = #fileID,
+        line: UInt = #line
+    ) throws(SocketError) -> OperationID {
+        if timeout == nil, let id = gatherFirst(bytes, tag) { return id }
+        return try queueWrite(bytes, nil, timeout, tag, file, line)
+    }
+
+    /// Writes bytes behind all earlier ones; a large array is held, not copied.
+    ///
+    /// - Parameters:
+    ///   - bytes: The bytes, as for ``write(_:timeout:tag:file:line:)-(RawSpan,_,_,_,_)``.
+    ///   - timeout: The time from when the write is the first of the queue, 0 or more.
+    ///   - tag: Given to the callback; for you.
+    ///   - file: The file of the call, for the error.
+    ///   - line: The line of the call, for the error.
+    /// - Returns: A name for the write.
+    /// - Throws: As for a `RawSpan`.
+    @discardableResult
+    public func write(
+        _ bytes: [UInt8],
+        timeout: Duration? = nil,
+        tag: Int = 0,
+        file: StaticString = #fileID,
+        line: UInt = #line
+    ) throws(SocketError) -> OperationID {
+        let span = bytes.span.bytes
+        if timeout == nil, bytes.count < Self.heldSize, let id = gatherFirst(span, tag) {
+            return id
+        }
+        return try queueWrite(span, bytes, timeout, tag, file, line)
+    }
+
+    /// Writes the UTF-8 of a text behind all earlier bytes.
+    ///
+    /// - Parameters:
+    ///   - text: The text.
+    ///   - timeout: The time from when the write is the first of the queue, 0 or more.
+    ///   - tag: Given to the callback; for you.
+    ///   - file: The file of the call, for the error.
+    ///   - line: The line of the call, for the error.
+    /// - Returns: A name for the write.
+    /// - Throws: As for a `RawSpan`.
+    @discardableResult
+    public func write(
+        _ text: String,
+        timeout: Duration? = nil,
+        tag: Int = 0,
+        file: StaticString = #fileID,
+        line: UInt = #line
+    ) throws(SocketError) -> OperationID {
+        try write(Array(text.utf8), timeout: timeout, tag: tag, file: file, line: line)
+    }
+
+    /// Writes any collection of bytes behind all earlier ones.
+    ///
+    /// - Parameters:
+    ///   - bytes: The bytes.
+    ///   - timeout: The time from when the write is the first of the queue, 0 or more.
+    ///   - tag: Given to the callback; for you.
+    ///   - file: The file of the call, for the error.
+    ///   - line: The line of the call, for the error.
+    /// - Returns: A name for the write.
+    /// - Throws: As for a `RawSpan`.
+    @discardableResult
+    public func write(
+        _ bytes: some Collection<UInt8>,
+        timeout: Duration? = nil,
+        tag: Int = 0,
+        file: StaticString = #fileID,
+        line: UInt = #line
+    ) throws(SocketError) -> OperationID {
+        try write(Array(bytes), timeout: timeout, tag: tag, file: file, line: line)
+    }
+
+    /// Writes several pieces as one write, behind all earlier bytes.
+    ///
+    /// - Parameters:
+    ///   - chunks: The pieces, in their order.
+    ///   - timeout: The time from when the write is the first of the queue, 0 or more.
+    ///   - tag: Given to the callback; for you.
+    ///   - file: The file of the call, for the error.
+    ///   - line: The line of the call, for the error.
+    /// - Returns: A name for the write.
+    /// - Throws: As for a `RawSpan`.
+    @discardableResult
+    public func write(
+        chunks: [[UInt8]],
+        timeout: Duration? = nil,
+        tag: Int = 0,
+        file: StaticString = #fileID,
+        line: UInt = #line
+    ) throws(SocketError) -> OperationID {
+        try write(Array(chunks.joined()), timeout: timeout, tag: tag, file: file, line: line)
+    }
+
+    // MARK: Queueing
+
+    /// From so many bytes on an array is handed over whole, instead of being copied with others.
+    static let heldSize = 16 * 1024
+
+    /// The first write of a handler that writes from within its own callback: the bytes are gathered,
+    /// to be sent when the callbacks have returned.
+    @inline(__always)
+    private func gatherFirst(_ bytes: RawSpan, _ tag: Int) -> OperationID? {
+        let byteCount = bytes.byteCount
+        guard obstacles.isEmpty, writes.isEmpty, byteCount > 0, let reactor = reactorUnchecked else {
+            return nil
+        }
+        return reactor._withUnsafeGuaranteedRef { reactor -> OperationID? in
+            guard reactor.thread == towline_thread(), reactor.current == socketID else { return nil }
+            let isGathered = bytes.withUnsafeBytes {
+                // Not empty, so there is a base.
+                reactor.gather.append($0.baseAddress.unsafelyUnwrapped, count: byteCount)
+            }
+            guard isGathered else { return nil }
+            let id = reactor.takeOperationID()
+            writes.appendFirstGathered(tag: tag, id: id, count: byteCount)
+            return id
+        }
+    }
+
+    private func queueWrite(
+        _ bytes: RawSpan,
+        _ array: [UInt8]?,
+        _ timeout: Duration?,
+        _ tag: Int,
+        _ file: StaticString,
+        _ line: UInt
+    ) throws(SocketError) -> OperationID {
+        let reactor = try reactorForCall("write")
+        let nanoseconds = try Self.nanoseconds(of: timeout, "write", file, line)
+        try checkOpen()
+        if let failure = extras?.sendFailure { throw failure }
+        let waiting = writes.pendingBytes
+        guard waiting < writeQueueLimit else {
+            throw .writeQueueFull(waiting: waiting, limit: writeQueueLimit)
+        }
+        let id = reactor.takeOperationID()
+        var request = WriteRequest(
+            tag: tag,
+            id: id,
+            end: 0,
+            count: bytes.byteCount,
+            timeout: nanoseconds
+        )
+        if gather(bytes, reactor) {
+            writes.append(request, isGathered: true)
+        } else {
+            request.bytes = array ?? [UInt8](bytes)
+            writes.append(request, isGathered: false)
+            obstacles.insert(.hasPendingWrites)
+            if reactor.current != socketID { list(.flush, on: reactor.flushList) }
+        }
+        noteHighWater()
+        return id
+    }
+
+    /// Gathers a further small write of the callbacks that run; nothing may wait in front of it.
+    private func gather(_ bytes: RawSpan, _ reactor: Reactor) -> Bool {
+        guard reactor.current == socketID, lifecycle.phase == .connected, !writes.hasQueued,
+            extras?.sendFailure == nil, bytes.byteCount > 0, bytes.byteCount < Self.heldSize,
+            !writes.isSendingBeyond(reactor.gather.count)
+        else { return false }
+        return bytes.withUnsafeBytes {
+            reactor.gather.append($0.baseAddress.unsafelyUnwrapped, count: $0.count)
+        }
+    }
+
+    func noteHighWater() {
+        guard writes.pendingBytes > writeHighWaterMark else { return }
+        makeExtras().isAboveHighWaterMark = true
+    }
+
+    // MARK: Handing over
+
+    /// Hands the gathered bytes to the backend, and takes its answer.
+    func flushGathered(_ reactor: Reactor) {
+        let count = reactor.gather.count
+        guard count > 0 else { return }
+        let sent = reactor.backend.send(socketID, reactor.gather.start, count: count)
+        reactor.gather.removeAll()
+        acknowledge(sent, reactor)
+    }
+
+    /// Hands queued writes over, in their order, for as long as the backend finishes them at once:
+    /// what is not handed over can still be cancelled.
+    func flushQueued(_ reactor: Reactor) {
+        guard lifecycle.phase == .connected, extras?.sendFailure == nil else { return }
+        while writes.hasQueued, !writes.isSending {
+            if writes.nextCount >= Self.heldSize {
+                let bytes = writes.handOver()
+                acknowledge(reactor.backend.send(socketID, holding: bytes, from: 0), reactor)
+            } else {
+                gatherQueued(reactor)
+                flushGathered(reactor)
+            }
+            guard lifecycle.phase == .connected, extras?.sendFailure == nil else { return }
+        }
+        if writes.finished != nil { list(.report, on: reactor.reportList) }
+    }
+
+    /// Copies small writes together, as many as fit.
+    private func gatherQueued(_ reactor: Reactor) {
+        while writes.hasQueued, writes.nextCount < Self.heldSize {
+            guard reactor.gather.count + writes.nextCount <= 256 * 1024 else { return }
+            let bytes = writes.handOver()
+            bytes.withUnsafeBytes { bytes in
+                guard let base = bytes.baseAddress, !bytes.isEmpty else { return }
+                let fits = reactor.gather.append(base, count: bytes.count)
+                precondition(fits, "the line above made sure of room")
+            }
+        }
+    }
+
+    /// Counts bytes that the kernel has taken; what is finished is reported in step 8 of the turn.
+    func acknowledge(_ byteCount: Int, _ reactor: Reactor) {
+        writes.acknowledge(byteCount)
+        if byteCount > 0 || writes.finished != nil { list(.report, on: reactor.reportList) }
+        if writes.isSending || writes.hasQueued {
+            obstacles.insert(.hasPendingWrites)
+        } else {
+            obstacles.remove(.hasPendingWrites)
+        }
+    }
+}

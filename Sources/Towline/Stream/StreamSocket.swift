@@ -1,0 +1,321 @@
+internal import TowlineBytes
+
+/// A connection that tells its delegate what happens: TCP over IPv4 and IPv6, and Unix domain.
+///
+/// Reads and writes are queued and complete in the order they were asked for; each completion is one
+/// callback. A started socket is kept alive by its reactor until its terminal callback,
+/// `didDisconnect`, which comes exactly once. Then it is idle, and may connect again.
+///
+/// A socket belongs to its reactor's thread, and so is not `Sendable`; other threads hold its ``id``
+/// and the reactor's handle.
+public final class StreamSocket {
+    /// How far a socket has come.
+    public enum State: String, Sendable, Hashable {
+        /// Nothing is started.
+        case idle
+        /// A connect is under way.
+        case connecting
+        /// The connection is established.
+        case connected
+        /// The connection is ending; the terminal callback is still to come.
+        case disconnecting
+
+        /// Whether the connection is established.
+        public var isConnected: Bool { self == .connected }
+    }
+
+    // Everything here is touched by the reactor's thread only. No access spans a callback, so that
+    // none needs a check at run time; the hot path is `received`, `read` and `write`.
+
+    /// The reactor; `nil` after it has ended. Held strongly while the socket is idle, and not while
+    /// it is started: then the reactor holds the socket, and lets go of it before it ends.
+    private var reactorReference: Unmanaged<Reactor>?
+    private var holdsReactor = false
+
+    private(set) var socketID = SocketID.none
+    private(set) var relayReference: Unmanaged<DelegateRelay>?
+    var obstacles: Obstacles = .isNotOpen
+    var listed: Listings = []
+    var lifecycle = Lifecycle()
+    var reads = ReadQueue()
+    var writes = WriteQueue()
+    /// Bytes that came and that no read has taken; `nil` mostly.
+    var kept: ByteBuffer?
+    var extras: StreamExtras?
+    var receivedCount = 0
+    var peer: SocketAddress?
+
+    /// Makes an idle socket.
+    ///
+    /// - Parameters:
+    ///   - reactor: The reactor that it will live on.
+    ///   - delegate: Who hears of it; held weakly.
+    public init(reactor: Reactor, delegate: (any StreamSocketDelegate)? = nil) {
+        reactorReference = .passUnretained(reactor)
+        holdReactor()
+        if let delegate { relayReference = .passRetained(reactor.relay(to: delegate)) }
+    }
+
+    /// Takes over a connected stream descriptor of the IPv4, IPv6 or Unix family; it is made
+    /// non-blocking and close-on-exec. The socket begins connected, without `didConnectTo`.
+    ///
+    /// - Parameters:
+    ///   - reactor: The reactor that it will live on.
+    ///   - descriptor: The descriptor; it is the socket's only if nothing is thrown.
+    ///   - delegate: Who hears of it; held weakly.
+    ///   - file: The file of the call, for the error.
+    ///   - line: The line of the call, for the error.
+    /// - Throws: ``SocketError/invalidArgument(_:)`` for a descriptor that is no connected stream;
+    ///   ``SocketError/system(_:)``; ``SocketError/reactorStopped``; ``SocketError/wrongThread``.
+    public convenience init(
+        reactor: Reactor,
+        adopting descriptor: CInt,
+        delegate: any StreamSocketDelegate,
+        file: StaticString = #fileID,
+        line: UInt = #line
+    ) throws(SocketError) {
+        self.init(reactor: reactor, delegate: delegate)
+        let reactor = try reactorForCall("init(adopting:)")
+        let peer = try AdoptedDescriptor.check(descriptor, file, line)
+        try start(on: reactor, descriptor: descriptor, peer: peer)
+    }
+
+    /// An accepted socket, whose delegate is still to be set.
+    init(accepting descriptor: CInt, from peer: SocketAddress, on reactor: Reactor)
+        throws(SocketError)
+    {
+        reactorReference = .passUnretained(reactor)
+        try start(on: reactor, descriptor: descriptor, peer: peer)
+    }
+
+    deinit {
+        relayReference?.release()
+        if holdsReactor { reactorReference?.release() }
+    }
+
+    // MARK: Facts
+
+    /// Names the connection from its start to its end; stale afterwards, and nobody's before.
+    public var id: SocketID { socketID }
+
+    /// How far the socket has come; `.idle` when asked from another thread.
+    public var state: State {
+        guard isOnThread("state") else { return .idle }
+        return switch lifecycle.phase {
+        case .idle: .idle
+        case .connecting: .connecting
+        case .connected: .connected
+        case .finishing, .disconnecting: .disconnecting
+        }
+    }
+
+    /// The peer, or whom the socket connects to; `nil` while nothing is started. Still answers in
+    /// the terminal callback.
+    public var remoteAddress: SocketAddress? { isOnThread("remoteAddress") ? peer : nil }
+
+    /// Where the connection begins on this host; `nil` while it is not established. Asked of the
+    /// kernel once and remembered, so that it still answers in the terminal callback if it was asked
+    /// before.
+    public var localAddress: SocketAddress? {
+        guard isOnThread("localAddress") else { return nil }
+        if let known = extras?.localAddress { return known }
+        guard lifecycle.phase != .idle, lifecycle.phase != .connecting else { return nil }
+        let address = reactorReference?.takeUnretainedValue().backend.localAddress(of: socketID)
+        makeExtras().localAddress = address
+        return address
+    }
+
+    /// What the kernel is asked for; takes effect with the next start. An accepted socket begins with
+    /// its listener's.
+    public var options: SocketOptions {
+        get { extras?.options ?? SocketOptions() }
+        set { makeExtras().options = newValue }
+    }
+
+    /// Changes the options of a live socket, and those of the next start.
+    ///
+    /// - Parameters:
+    ///   - options: The options; those that are `nil` stay what they are.
+    /// - Throws: ``SocketError/system(_:)`` with the option that the kernel refused; those before it
+    ///   stay set. ``SocketError/notConnected``, ``SocketError/wrongThread``.
+    public func apply(_ options: SocketOptions) throws(SocketError) {
+        let reactor = try reactorForCall("apply(_:)")
+        guard lifecycle.phase == .connected else { throw .notConnected }
+        do {
+            try reactor.backend.apply(options, to: socketID)
+        } catch {
+            throw .system(error)
+        }
+        makeExtras().options = options
+    }
+
+    /// What happens when the peer sends its end; ``HalfClosePolicy/finishWrites``.
+    public var halfClosePolicy: HalfClosePolicy {
+        get { extras?.halfClosePolicy ?? .finishWrites }
+        set { makeExtras().halfClosePolicy = newValue }
+    }
+
+    /// Whatever the program likes; never looked at.
+    public var userInfo: Any? {
+        get { extras?.userInfo }
+        set { makeExtras().userInfo = newValue }
+    }
+
+    /// Bytes of writes that the kernel has not taken yet.
+    public var pendingWriteBytes: Int { writes.pendingBytes }
+
+    // MARK: The delegate
+
+    /// Who hears of the socket; held weakly. May be set at any time: the new delegate hears the next
+    /// callback, the old one none. One that goes away during a turn lives until its end at most, and
+    /// then the socket closes with ``SocketError/delegateGone``.
+    public var delegate: (any StreamSocketDelegate)? {
+        get { relayReference?.takeUnretainedValue().delegate() }
+        set {
+            guard let reactor = reactorIfOnThread("delegate") else { return }
+            setRelay(newValue.map { reactor.relay(to: $0) }, reactor)
+        }
+    }
+
+    /// Sets a delegate that the socket holds until its terminal callback has returned: for a handler
+    /// object per connection, which nobody else would keep.
+    public func keep(_ delegate: any StreamSocketDelegate) {
+        guard let reactor = reactorIfOnThread("keep(_:)") else { return }
+        setRelay(DelegateRelay.make(delegate, keeping: true), reactor)
+    }
+
+    func setRelay(_ relay: DelegateRelay?, _ reactor: Reactor) {
+        // It may be the one whose callback runs: it lives until the end of the turn.
+        if let old = relayReference { reactor.bury(old.takeRetainedValue()) }
+        relayReference = relay.map { .passRetained($0) }
+    }
+
+    /// A default that does nothing has run, on this delegate's behalf.
+    func noteDefault(_ callback: SkippedCallbacks, of delegate: AnyObject) {
+        let address = UnsafeRawPointer(Unmanaged.passUnretained(delegate).toOpaque())
+        // A proxy may call another object's default, which says nothing about the proxy.
+        guard let relay = relayReference?.takeUnretainedValue(), relay.address == address else {
+            return
+        }
+        relay.skipped.insert(callback)
+    }
+
+    // MARK: The reactor
+
+    /// The reactor, for a call that can throw.
+    func reactorForCall(_ call: StaticString) throws(SocketError) -> Reactor {
+        guard let reactor = reactorReference?.takeUnretainedValue() else { throw .reactorStopped }
+        guard reactor.isOnThread || reactor.life == .fresh else {
+            reactor.refuse(call.description)
+            throw .wrongThread
+        }
+        guard reactor.isAcceptingCalls else { throw .reactorStopped }
+        return reactor
+    }
+
+    /// The reactor, for a call that cannot throw; `nil` if it must do nothing.
+    func reactorIfOnThread(_ call: StaticString) -> Reactor? {
+        guard let reactor = reactorReference?.takeUnretainedValue() else { return nil }
+        guard reactor.isOnThread || reactor.life == .fresh else {
+            reactor.refuse(call.description)
+            return nil
+        }
+        return reactor
+    }
+
+    private func isOnThread(_ call: StaticString) -> Bool {
+        reactorReference == nil || reactorIfOnThread(call) != nil
+    }
+
+    /// The reference, for the fast paths of calls that check the thread by themselves.
+    @inline(__always)
+    var reactorUnchecked: Unmanaged<Reactor>? { reactorReference }
+
+    private func holdReactor() {
+        guard !holdsReactor, let reactorReference else { return }
+        _ = reactorReference.retain()
+        holdsReactor = true
+    }
+
+    /// Takes a slot of the table: the reactor holds the socket from here, no longer the reverse.
+    func enterTable(of reactor: Reactor) throws(SocketError) {
+        guard let id = reactor.table.insert(self, kind: .stream) else {
+            throw .system(SystemCallError(call: "socket", errno: SystemCallError.tableIsFull))
+        }
+        socketID = id
+        if holdsReactor {
+            holdsReactor = false
+            // Whoever called holds the reactor, too.
+            reactorReference?.release()
+        }
+    }
+
+    /// The slot is free again: the socket lives as long as its user likes.
+    func leaveTable() {
+        socketID = .none
+        holdReactor()
+    }
+
+    /// The reactor is about to go away, with the socket open.
+    func loseReactor() {
+        if holdsReactor { reactorReference?.release() }
+        holdsReactor = false
+        reactorReference = nil
+    }
+
+    private func start(
+        on reactor: Reactor,
+        descriptor: CInt,
+        peer: SocketAddress
+    ) throws(SocketError) {
+        try enterTable(of: reactor)
+        do {
+            try reactor.backend.adopt(descriptor, as: socketID, kind: .stream)
+        } catch {
+            _ = reactor.table.remove(socketID)
+            leaveTable()
+            throw .system(error)
+        }
+        self.peer = peer
+        lifecycle.start(connecting: false)
+        obstacles = .isPaused
+    }
+
+    /// What is rarely needed, made when it first is.
+    @discardableResult
+    func makeExtras() -> StreamExtras {
+        if let extras { return extras }
+        let made = StreamExtras()
+        extras = made
+        return made
+    }
+}
+
+/// What keeps a socket from the fast paths; all of them are open to a socket with none of these.
+struct Obstacles: OptionSet {
+    let rawValue: UInt16
+
+    /// Not connected, or ending.
+    static let isNotOpen = Obstacles(rawValue: 1 << 0)
+    /// The backend is told to receive nothing.
+    static let isPaused = Obstacles(rawValue: 1 << 1)
+    /// Bytes are kept that no read has taken.
+    static let hasKeptBytes = Obstacles(rawValue: 1 << 2)
+    /// Writes wait to be handed over, or to be finished.
+    static let hasPendingWrites = Obstacles(rawValue: 1 << 3)
+    /// A disconnect waits for the queues.
+    static let awaitsDisconnect = Obstacles(rawValue: 1 << 4)
+    /// The peer's end, or a failure, was told.
+    static let inputHasEnded = Obstacles(rawValue: 1 << 5)
+    /// A deadline runs.
+    static let hasDeadline = Obstacles(rawValue: 1 << 6)
+}
+
+/// On which of the reactor's lists a socket stands, so that it stands there once.
+struct Listings: OptionSet {
+    let rawValue: UInt8
+
+    static let flush = Listings(rawValue: 1 << 0)
+    static let again = Listings(rawValue: 1 << 1)
+    static let report = Listings(rawValue: 1 << 2)
+}

@@ -1,0 +1,139 @@
+/// Hears what happens to a ``StreamSocket``; every method has a default.
+///
+/// Callbacks run on the reactor's thread, one after the other, and never inside a call of yours. A
+/// callback may do anything: write, read, disconnect its own socket and others, set another delegate.
+/// An error thrown from a callback disconnects that socket with ``SocketError/handler(_:)``.
+public protocol StreamSocketDelegate: AnyObject {
+    /// The connection is established; reads and writes that were queued before begin.
+    ///
+    /// Accepted and adopted sockets do not hear this: they begin connected.
+    func socket(_ socket: StreamSocket, didConnectTo address: SocketAddress) throws
+
+    /// A read is complete. The bytes are lent for the length of the call; copy what you keep.
+    func socket(_ socket: StreamSocket, didRead bytes: RawSpan, tag: Int) throws
+
+    /// The kernel has taken the last byte of a write. That says nothing about its delivery.
+    func socket(_ socket: StreamSocket, didWrite tag: Int) throws
+
+    /// The connection has ended, or was never made; comes once, as the last of its callbacks.
+    ///
+    /// The socket is idle and may connect again.
+    func socket(_ socket: StreamSocket, didDisconnect report: DisconnectReport)
+
+    /// The peer has gone, or sent its end, behind bytes that nobody has read yet; comes once.
+    func socketPeerDidHangUp(_ socket: StreamSocket) throws
+
+    /// Fewer bytes wait than ``StreamSocket/writeLowWaterMark``, after more had waited than
+    /// ``StreamSocket/writeHighWaterMark``.
+    func socketDidBecomeWritable(_ socket: StreamSocket) throws
+
+    /// Bytes of a length or delimiter read came, the last ones included; before its completion.
+    func socket(_ socket: StreamSocket, didProgressRead tag: Int, _ progress: IOProgress) throws
+
+    /// The kernel has taken bytes of a write, the last ones included; before its completion.
+    func socket(_ socket: StreamSocket, didProgressWrite tag: Int, _ progress: IOProgress) throws
+
+    /// A read ended alone, with the bytes that it had; the connection goes on.
+    func socket(_ socket: StreamSocket, didCancelRead tag: Int, partialBytes: RawSpan) throws
+
+    /// A read's time is up; what is to become of it? By default the connection ends.
+    ///
+    /// - Parameters:
+    ///   - socket: The socket.
+    ///   - tag: The read's tag.
+    ///   - elapsed: Its timeout and all extensions so far.
+    ///   - byteCount: The bytes that it has so far.
+    func socket(
+        _ socket: StreamSocket,
+        shouldTimeOutRead tag: Int,
+        elapsed: Duration,
+        byteCount: Int
+    ) -> TimeoutDecision
+
+    /// A write's time is up; what is to become of it? By default the connection ends.
+    ///
+    /// - Parameters:
+    ///   - socket: The socket.
+    ///   - tag: The write's tag.
+    ///   - elapsed: Its timeout and all extensions so far.
+    ///   - byteCount: Its bytes that the kernel has taken so far.
+    func socket(
+        _ socket: StreamSocket,
+        shouldTimeOutWrite tag: Int,
+        elapsed: Duration,
+        byteCount: Int
+    ) -> TimeoutDecision
+
+    /// The reactor is draining: end after the current exchange.
+    ///
+    /// By default the socket disconnects as soon as its writes are with the kernel.
+    func socketShouldFinish(_ socket: StreamSocket)
+}
+
+extension StreamSocketDelegate {
+    /// Does nothing.
+    public func socket(_ socket: StreamSocket, didConnectTo address: SocketAddress) throws {}
+
+    /// Does nothing.
+    public func socket(_ socket: StreamSocket, didRead bytes: RawSpan, tag: Int) throws {}
+
+    /// Does nothing, and says so: the socket does not ask this delegate again.
+    public func socket(_ socket: StreamSocket, didWrite tag: Int) throws {
+        socket.noteDefault(.didWrite, of: self)
+    }
+
+    /// Does nothing.
+    public func socket(_ socket: StreamSocket, didDisconnect report: DisconnectReport) {}
+
+    /// Does nothing.
+    public func socketPeerDidHangUp(_ socket: StreamSocket) throws {}
+
+    /// Does nothing.
+    public func socketDidBecomeWritable(_ socket: StreamSocket) throws {}
+
+    /// Does nothing, and says so: the socket does not ask this delegate again.
+    public func socket(
+        _ socket: StreamSocket,
+        didProgressRead tag: Int,
+        _ progress: IOProgress
+    ) throws {
+        socket.noteDefault(.didProgressRead, of: self)
+    }
+
+    /// Does nothing, and says so: the socket does not ask this delegate again.
+    public func socket(
+        _ socket: StreamSocket,
+        didProgressWrite tag: Int,
+        _ progress: IOProgress
+    ) throws {
+        socket.noteDefault(.didProgressWrite, of: self)
+    }
+
+    /// Does nothing.
+    public func socket(
+        _ socket: StreamSocket,
+        didCancelRead tag: Int,
+        partialBytes: RawSpan
+    ) throws {}
+
+    /// Ends the connection.
+    public func socket(
+        _ socket: StreamSocket,
+        shouldTimeOutRead tag: Int,
+        elapsed: Duration,
+        byteCount: Int
+    ) -> TimeoutDecision { .disconnect }
+
+    /// Ends the connection.
+    public func socket(
+        _ socket: StreamSocket,
+        shouldTimeOutWrite tag: Int,
+        elapsed: Duration,
+        byteCount: Int
+    ) -> TimeoutDecision { .disconnect }
+
+    /// Disconnects when the writes are with the kernel.
+    public func socketShouldFinish(_ socket: StreamSocket) {
+        socket.disconnect(.afterWrites)
+    }
+}

@@ -1,0 +1,215 @@
+/// One write that was asked for and whose last byte is not reported yet.
+struct WriteRequest {
+    var tag: Int
+    var id: OperationID
+    /// Where it ends in the stream of all bytes ever written.
+    var end: Int
+    /// How many bytes it has.
+    var count: Int
+    /// Nanoseconds; `Int64.max` for none.
+    var timeout: Int64
+    /// Its bytes, until they are handed over; `nil` for gathered ones, which lie elsewhere.
+    var bytes: [UInt8]?
+}
+
+/// The writes asked for: which byte ends which write, and what is not handed over yet.
+///
+/// Places are counted in the stream of all bytes ever written:
+///
+///     ├── finished ──┼── handed over ──┼── queued ──┤
+///     0        finishedEnd         handedEnd     acceptedEnd
+struct WriteQueue {
+    /// Requests whose callbacks have not run, the first one apart so that one at a time costs no
+    /// memory of its own.
+    private var first = WriteRequest(
+        tag: 0,
+        id: OperationID(rawValue: 0),
+        end: 0,
+        count: 0,
+        timeout: .max
+    )
+    private var rest: FIFO<WriteRequest>?
+    private(set) var count = 0
+
+    private(set) var acceptedEnd = 0
+    private(set) var handedEnd = 0
+    private(set) var finishedEnd = 0
+
+    /// Up to where progress was told.
+    private var toldEnd = 0
+
+    /// How many of the requests, from the first, are handed over.
+    private(set) var handedCount = 0
+
+    @inline(__always)
+    var isEmpty: Bool { count == 0 }
+
+    /// Bytes that the kernel has not taken yet.
+    var pendingBytes: Int { acceptedEnd - finishedEnd }
+
+    /// Whether some bytes are handed over and not finished.
+    var isSending: Bool { handedEnd > finishedEnd }
+
+    /// Whether the backend holds more than the bytes that are only gathered.
+    func isSendingBeyond(_ gatheredCount: Int) -> Bool {
+        handedEnd - finishedEnd > gatheredCount
+    }
+
+    /// Whether some requests are not handed over.
+    var hasQueued: Bool { handedCount < count }
+
+    /// The first request that is not reported; `nil` if there is none.
+    var current: WriteRequest? { count == 0 ? nil : first }
+
+    subscript(index: Int) -> WriteRequest {
+        get {
+            if index == 0 { return first }
+            guard let rest else { preconditionFailure("a further request is in the rest") }
+            return rest[index - 1]
+        }
+        set {
+            if index == 0 {
+                first = newValue
+            } else {
+                rest?[index - 1] = newValue
+            }
+        }
+    }
+
+    // MARK: Asking
+
+    /// Adds a request whose bytes lie in the gather buffer, to an empty queue.
+    @inline(__always)
+    mutating func appendFirstGathered(tag: Int, id: OperationID, count byteCount: Int) {
+        acceptedEnd &+= byteCount
+        handedEnd = acceptedEnd
+        first.tag = tag
+        first.id = id
+        first.end = acceptedEnd
+        first.count = byteCount
+        first.timeout = .max
+        count = 1
+        handedCount = 1
+    }
+
+    /// Adds a request behind the others; gathered ones are handed over by the next flush.
+    mutating func append(_ request: WriteRequest, isGathered: Bool) {
+        var request = request
+        acceptedEnd += request.count
+        request.end = acceptedEnd
+        if count == 0 {
+            first = request
+        } else {
+            if rest == nil { rest = FIFO() }
+            rest?.append(request)
+        }
+        count += 1
+        if isGathered {
+            precondition(handedCount == count - 1, "gathered bytes never overtake queued ones")
+            handedCount = count
+            handedEnd = acceptedEnd
+        }
+    }
+
+    /// Takes the bytes of the first request that is not handed over.
+    mutating func handOver() -> [UInt8] {
+        precondition(hasQueued, "there is something to hand over")
+        let bytes = self[handedCount].bytes ?? []
+        self[handedCount].bytes = nil
+        handedEnd = self[handedCount].end
+        handedCount += 1
+        return bytes
+    }
+
+    /// The number of bytes of the first request that is not handed over.
+    var nextCount: Int { self[handedCount].count }
+
+    // MARK: Answers
+
+    /// Counts bytes that the kernel has taken.
+    @inline(__always)
+    mutating func acknowledge(_ byteCount: Int) {
+        finishedEnd &+= byteCount
+    }
+
+    /// The first request if all its bytes are finished and no other is in front of it.
+    var finished: WriteRequest? {
+        guard count > 0, handedCount > 0, first.end <= finishedEnd else { return nil }
+        return first
+    }
+
+    /// Takes the next piece of progress of the first request; `nil` if there is none.
+    mutating func takeProgress() -> IOProgress? {
+        guard count > 0, handedCount > 0 else { return nil }
+        let start = first.end - first.count
+        let reached = min(finishedEnd, first.end)
+        let told = max(toldEnd, start)
+        guard reached > told else { return nil }
+        toldEnd = reached
+        return IOProgress(newBytes: reached - told, bytesDone: reached - start, total: first.count)
+    }
+
+    /// Forgets the one request of the queue, which is finished.
+    @inline(__always)
+    mutating func removeOnlyRequest() {
+        count = 0
+        handedCount = 0
+    }
+
+    /// Forgets the first request.
+    mutating func removeFirst() {
+        count -= 1
+        if handedCount > 0 { handedCount -= 1 }
+        if count > 0, let next = rest?.removeFirst() {
+            first = next
+        } else {
+            first.bytes = nil
+            rest = nil
+        }
+    }
+
+    /// The first request that is not finished, whose time runs; `nil` if there is none.
+    var unfinishedIndex: Int? {
+        (0..<count).first { $0 >= handedCount || self[$0].end > finishedEnd }
+    }
+
+    /// Forgets a request of which nothing is handed over, as if it had never been asked for.
+    mutating func cancel(at index: Int) {
+        precondition(index >= handedCount && index < count, "nothing of it has been handed over")
+        let byteCount = self[index].count
+        for later in index + 1..<max(count, index + 1) {
+            self[later - 1] = self[later]
+            self[later - 1].end -= byteCount
+        }
+        acceptedEnd -= byteCount
+        removeLast()
+    }
+
+    private mutating func removeLast() {
+        count -= 1
+        if count == 0 {
+            first.bytes = nil
+        } else {
+            _ = rest?.removeLast()
+        }
+    }
+
+    /// What is not finished: tag, bytes finished, bytes in all.
+    var incomplete: [IncompleteWrite] {
+        (0..<count).compactMap { index in
+            let request = self[index]
+            guard request.end > finishedEnd || index >= handedCount else { return nil }
+            let missing = min(request.count, request.end - finishedEnd)
+            return IncompleteWrite(
+                tag: request.tag,
+                bytesWritten: request.count - missing,
+                total: request.count
+            )
+        }
+    }
+
+    /// Drops everything and begins a new stream.
+    mutating func reset() {
+        self = WriteQueue()
+    }
+}
