@@ -60,6 +60,27 @@ extension Reactor: EventSink {
         }
     }
 
+    /// How many slots a turn looks at for sockets whose delegate has gone.
+    private static let sweptSlots = 16
+
+    /// Step 10: looks after a few sockets that may have been left alone.
+    func sweepDelegates() {
+        let used = table.usedSlots
+        var slot = sweepSlot
+        for _ in 0..<min(Self.sweptSlots, used) {
+            if slot >= used { slot = 1 }
+            // In bounds: every slot below `usedSlots` is initialised.
+            let entry = table.slots + slot
+            if slot < used, entry.pointee.kind == .stream {
+                entry.pointee.owner(as: StreamSocket.self)._withUnsafeGuaranteedRef {
+                    $0.lookForDelegate(self)
+                }
+            }
+            slot &+= 1
+        }
+        sweepSlot = slot
+    }
+
     /// Lets go of an owner that cannot end in order, without a callback.
     func detach(_ id: SocketID) {
         let kind = table.slot(of: id)?.pointee.kind

@@ -10,7 +10,10 @@ extension EpollBackend {
     @inline(__always)
     func receive(_ descriptor: CInt) -> SystemCallResult {
         figures.receives &+= 1
-        let result = systemCall { recv(descriptor, receiveBuffer, receiveBufferSize, 0) }
+        // Locals, since a closure that mentions `self` would retain it.
+        let buffer = receiveBuffer
+        let size = receiveBufferSize
+        let result = systemCall { recv(descriptor, buffer, size, 0) }
         if _fastPath(result.value > 0) { figures.receivedBytes &+= result.value }
         return result
     }

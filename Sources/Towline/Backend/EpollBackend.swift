@@ -24,22 +24,22 @@ final class EpollBackend: Backend {
     /// One entry for each slot, raw so that the hot path meets no exclusivity check and no retain.
     /// `capacity` entries are initialised; it grows in `entry(for:)` only, so no pointer into it is
     /// kept across a call of the sink.
-    private(set) var entries: UnsafeMutablePointer<EpollEntry>
-    private(set) var capacity: Int
+    @exclusivity(unchecked) private(set) var entries: UnsafeMutablePointer<EpollEntry>
+    @exclusivity(unchecked) private(set) var capacity: Int
 
     /// What each socket's bytes are received into, lent to the sink, and received into again.
     let receiveBuffer: UnsafeMutableRawPointer
     let receiveBufferSize: Int
 
-    private var events: UnsafeMutablePointer<epoll_event>
-    private var eventCapacity = EpollBackend.eventRoom.lowerBound
+    @exclusivity(unchecked) private var events: UnsafeMutablePointer<epoll_event>
+    @exclusivity(unchecked) private var eventCapacity = EpollBackend.eventRoom.lowerBound
 
     /// Whether epoll_pwait2(2), which waits for nanoseconds, is known not to be had.
-    private var waitsInMilliseconds = false
+    @exclusivity(unchecked) private var waitsInMilliseconds = false
 
-    var figures = BackendFigures()
-    var results: [EpollResult] = []
-    private(set) var waitNumber: UInt32 = 1
+    @exclusivity(unchecked) var figures = BackendFigures()
+    @exclusivity(unchecked) var results: [EpollResult] = []
+    @exclusivity(unchecked) private(set) var waitNumber: UInt32 = 1
     private var isShutDown = false
 
     /// Makes a set with a wake descriptor in it.

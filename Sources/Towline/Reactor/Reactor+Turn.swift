@@ -16,8 +16,6 @@ enum OwnerWork {
     case expire
     /// A descriptor came free.
     case noteFreeDescriptor
-    /// Close if nobody attends to it.
-    case lookForDelegate
     /// End after the current exchange.
     case finish
     /// End now, for the reason.
@@ -27,9 +25,6 @@ enum OwnerWork {
 extension Reactor {
     /// How often steps 7 and 8 are repeated while callbacks of `didWrite` write.
     private static let reportRounds = 4
-
-    /// How many slots a turn looks at for owners whose delegate has gone.
-    private static let sweptSlots = 16
 
     /// The turn. Callbacks never nest: each step calls them one after the other.
     func makeTurn(waitingAtMost limit: Duration?) throws(SystemCallError) {
@@ -164,17 +159,6 @@ extension Reactor {
         let limit = configuration.budget.closings
         let hasClosed = closeList.serve(atMost: limit) { perform(.close, for: $0) }
         if hasClosed || backend.hasResults { backend.deliverResults(into: self) }
-    }
-
-    /// Closes sockets whose delegate has gone: nothing tells when a weak reference ends, so a few
-    /// slots are looked at in each turn.
-    private func sweepDelegates() {
-        let used = table.usedSlots
-        for _ in 0..<min(Self.sweptSlots, used) {
-            if sweepSlot >= used { sweepSlot = 1 }
-            if let id = table.id(inSlot: sweepSlot) { perform(.lookForDelegate, for: id) }
-            sweepSlot += 1
-        }
     }
 
     private func releaseGraveyard() {

@@ -30,19 +30,19 @@ public final class Reactor {
     // way that spans a callback, so that no access needs a check at run time.
 
     /// The thread that owns the reactor.
-    var thread: UInt
-    var life = Life.fresh
+    @exclusivity(unchecked) var thread: UInt
+    @exclusivity(unchecked) var life = Life.fresh
     /// The socket whose callbacks run just now; nobody's ID outside of them.
-    var current = SocketID.none
-    var gather: GatherBuffer
-    var table: SocketTable
-    var timers = TimerQueue<TimerWork>()
+    @exclusivity(unchecked) var current = SocketID.none
+    @exclusivity(unchecked) var gather: GatherBuffer
+    @exclusivity(unchecked) var table: SocketTable
+    @exclusivity(unchecked) var timers = TimerQueue<TimerWork>()
     var runningTimer: TimerQueue<TimerWork>.Key?
-    var lastOperation: UInt64 = 0
+    @exclusivity(unchecked) var lastOperation: UInt64 = 0
 
     /// The delegate, and the relay to it, that are kept alive for this turn's callbacks.
-    var pinnedRelay: UnsafeRawPointer?
-    var pinnedObject: AnyObject?
+    @exclusivity(unchecked) var pinnedRelay: UnsafeRawPointer?
+    @exclusivity(unchecked) var pinnedObject: AnyObject?
     /// The relay made last; a listener's sockets mostly share their delegate.
     var lastRelay: AnyObject?
 
@@ -55,16 +55,16 @@ public final class Reactor {
     /// Sockets with a read or write whose time is up, to be asked about behind the wait.
     let expireList = WorkList()
     /// What was let go of during the turn, until its end.
-    var graveyard: [AnyObject] = []
+    @exclusivity(unchecked) var graveyard: [AnyObject] = []
     /// Listeners that wait for a descriptor, and so hear when one of this reactor's is closed.
     var listenersInNeed: [SocketID] = []
     /// Called each time a socket has ended; for a drain.
     var whenSocketEnds: (() -> Void)?
-    var sweepSlot = 1
+    @exclusivity(unchecked) var sweepSlot = 1
 
-    var counters = Counters()
+    @exclusivity(unchecked) var counters = Counters()
     /// When the last wait returned; `nil` before the first.
-    var waitReturned: MonotonicInstant?
+    @exclusivity(unchecked) var waitReturned: MonotonicInstant?
 
     enum Life {
         /// No turn has been made; the first one claims its thread.
@@ -310,9 +310,10 @@ public struct TurnReport: Sendable, Hashable {
 /// Two arrays that change places, so that a step works on what was there when it began and nothing
 /// is allocated in steady state.
 final class WorkList {
-    private var filling: [SocketID] = []
-    private var draining: [SocketID] = []
+    @exclusivity(unchecked) private var filling: [SocketID] = []
+    @exclusivity(unchecked) private var draining: [SocketID] = []
 
+    @inline(__always)
     var isEmpty: Bool { filling.isEmpty }
 
     func append(_ id: SocketID) {

@@ -45,8 +45,7 @@ final class PlainSource {
             reactor.backend.close(id, .end)
         case .end:
             close(reactor)
-        case .flush, .serveAgain, .reportWrites, .noteTime, .expire, .noteFreeDescriptor,
-            .lookForDelegate, .finish:
+        case .flush, .serveAgain, .reportWrites, .noteTime, .expire, .noteFreeDescriptor, .finish:
             break
         }
     }

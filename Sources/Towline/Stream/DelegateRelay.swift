@@ -193,6 +193,11 @@ extension Reactor {
         return true
     }
 
+    /// Whether the relay's delegate is known to be there.
+    func hasPinned(_ relay: DelegateRelay) -> Bool {
+        pinnedRelay == UnsafeRawPointer(Unmanaged.passUnretained(relay).toOpaque())
+    }
+
     /// The relay to a delegate, the one made last if that is to the same.
     func relay(to delegate: any StreamSocketDelegate) -> DelegateRelay {
         if let last = lastRelay as? DelegateRelay, last.target === delegate { return last }

@@ -18,12 +18,6 @@ struct ReadRequest {
     var delimiter: Delimiter?
 
     /// An `any` read that takes whatever comes, and waits for ever.
-    @inline(__always)
-    static func plain(tag: Int, id: OperationID) -> ReadRequest {
-        ReadRequest(kind: .any, tag: tag, id: id, limit: .max, timeout: .max, delimiter: nil)
-    }
-
-    @inline(__always)
     var isPlain: Bool { kind == .any && limit == .max && timeout == .max }
 
     /// The bytes in all, where that is known.
@@ -42,7 +36,14 @@ struct ReadQueue {
         case tooLong
     }
 
-    private var first = ReadRequest.plain(tag: 0, id: OperationID(rawValue: 0))
+    private var first = ReadRequest(
+        kind: .any,
+        tag: 0,
+        id: OperationID(rawValue: 0),
+        limit: .max,
+        timeout: .max,
+        delimiter: nil
+    )
     private var rest: FIFO<ReadRequest>?
     private(set) var count = 0
 
@@ -65,10 +66,15 @@ struct ReadQueue {
         return [first.tag] + (rest?.all.map(\.tag) ?? [])
     }
 
+    /// Adds a read that takes whatever comes, and waits for ever, to an empty queue.
     @inline(__always)
-    mutating func append(plain request: ReadRequest) {
-        guard count == 0 else { return append(request) }
-        first = request
+    mutating func appendFirstPlain(tag: Int, id: OperationID) {
+        // An empty queue's `first` has no delimiter, so that none has to be let go of here.
+        first.kind = .any
+        first.tag = tag
+        first.id = id
+        first.limit = .max
+        first.timeout = .max
         count = 1
         isPlain = true
     }

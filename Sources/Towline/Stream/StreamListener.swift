@@ -208,7 +208,7 @@ public final class StreamListener {
             stop(because: nil, reactor)
         case .noteFreeDescriptor:
             resumeAccepting(reactor)
-        case .flush, .serveAgain, .reportWrites, .noteTime, .expire, .lookForDelegate:
+        case .flush, .serveAgain, .reportWrites, .noteTime, .expire:
             break
         }
     }

@@ -298,8 +298,6 @@ extension StreamSocket {
             expire(reactor)
         case .noteFreeDescriptor:
             break
-        case .lookForDelegate:
-            lookForDelegate(reactor)
         case .finish:
             callBack(reactor) { $0.shouldFinish(self) }
             settle(reactor)
@@ -308,10 +306,13 @@ extension StreamSocket {
         }
     }
 
-    private func lookForDelegate(_ reactor: Reactor) {
-        guard lifecycle.phase != .disconnecting,
-            relayReference?.takeUnretainedValue().target == nil
-        else { return }
+    /// Closes the socket if its delegate has gone: nothing tells when a weak reference ends.
+    @inline(__always)
+    func lookForDelegate(_ reactor: Reactor) {
+        guard lifecycle.phase != .disconnecting, let relay = relayReference else { return }
+        // A pinned one is there, which is cheaper to see than that a weak reference has ended.
+        let isThere = relay._withUnsafeGuaranteedRef { reactor.hasPinned($0) || $0.target != nil }
+        guard !isThere else { return }
         disconnect(because: .delegateGone, reactor)
     }
 

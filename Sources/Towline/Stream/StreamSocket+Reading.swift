@@ -41,7 +41,7 @@ extension StreamSocket {
                 return reactor.takeOperationID()
             }
             if let id {
-                reads.append(plain: .plain(tag: tag, id: id))
+                reads.appendFirstPlain(tag: tag, id: id)
                 return id
             }
         }

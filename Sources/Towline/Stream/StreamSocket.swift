@@ -29,21 +29,21 @@ public final class StreamSocket {
 
     /// The reactor; `nil` after it has ended. Held strongly while the socket is idle, and not while
     /// it is started: then the reactor holds the socket, and lets go of it before it ends.
-    private var reactorReference: Unmanaged<Reactor>?
-    private var holdsReactor = false
+    @exclusivity(unchecked) private var reactorReference: Unmanaged<Reactor>?
+    @exclusivity(unchecked) private var holdsReactor = false
 
-    private(set) var socketID = SocketID.none
-    private(set) var relayReference: Unmanaged<DelegateRelay>?
-    var obstacles: Obstacles = .isNotOpen
-    var listed: Listings = []
-    var lifecycle = Lifecycle()
-    var reads = ReadQueue()
-    var writes = WriteQueue()
+    @exclusivity(unchecked) private(set) var socketID = SocketID.none
+    @exclusivity(unchecked) private(set) var relayReference: Unmanaged<DelegateRelay>?
+    @exclusivity(unchecked) var obstacles: Obstacles = .isNotOpen
+    @exclusivity(unchecked) var listed: Listings = []
+    @exclusivity(unchecked) var lifecycle = Lifecycle()
+    @exclusivity(unchecked) var reads = ReadQueue()
+    @exclusivity(unchecked) var writes = WriteQueue()
     /// Bytes that came and that no read has taken; `nil` mostly.
-    var kept: ByteBuffer?
-    var extras: StreamExtras?
-    var receivedCount = 0
-    var peer: SocketAddress?
+    @exclusivity(unchecked) var kept: ByteBuffer?
+    @exclusivity(unchecked) var extras: StreamExtras?
+    @exclusivity(unchecked) var receivedCount = 0
+    @exclusivity(unchecked) var peer: SocketAddress?
 
     /// Makes an idle socket.
     ///
