@@ -21,10 +21,16 @@ func example(_ name: String) -> Target {
     )
 }
 
+/// A folder of `Tests`, with what its tests look into.
+func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .testTarget(name: name, dependencies: dependencies, swiftSettings: strict)
+}
+
 let package = Package(
     name: "Towline",
     products: [
         .library(name: "Towline", targets: ["Towline"]),
+        .library(name: "TowlineTestKit", targets: ["TowlineTestKit"]),
         .executable(name: "echo-server", targets: ["EchoServer"]),
     ],
     targets: [
@@ -35,6 +41,33 @@ let package = Package(
             dependencies: ["CLinux", "TowlineBytes"],
             swiftSettings: strict
         ),
+        .target(name: "TowlineTestKit", dependencies: ["Towline"], swiftSettings: strict),
+
         example("EchoServer"),
+        example("FirstServer"),
+        example("FirstClient"),
+        example("Demo"),
+
+        .target(name: "CBareEcho", path: "Benchmarks/Support/CBareEcho"),
+        .executableTarget(
+            name: "Benchmarks",
+            dependencies: ["Towline", "CBareEcho"],
+            path: "Benchmarks",
+            exclude: ["Support/CBareEcho"],
+            swiftSettings: strict
+        ),
+
+        .target(
+            name: "TestSupport",
+            dependencies: ["Towline"],
+            path: "Tests/Support",
+            swiftSettings: strict
+        ),
+        tests("TowlineBytesTests", ["TowlineBytes"]),
+        tests("TowlineTests", ["Towline", "TowlineTestKit", "TowlineBytes", "TestSupport"]),
+        tests("BackendTests", ["Towline", "TowlineTestKit", "TestSupport"]),
+        tests("SimulationTests", ["Towline", "TowlineTestKit", "TestSupport"]),
+        tests("LoopbackTests", ["Towline", "TestSupport"]),
+        tests("TidyTests", []),
     ]
 )

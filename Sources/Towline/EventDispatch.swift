@@ -1,7 +1,7 @@
 extension Reactor: EventSink {
-    package func waitEnded() {
+    package func waitEnded(at now: MonotonicInstant) {
         jobs.endSleep()
-        waitReturned = backend.now()
+        waitReturned = now
     }
 
     /// Step 6: looks the owner up, and has it handle the event.
@@ -67,7 +67,10 @@ extension Reactor: EventSink {
     func sweepDelegates() {
         let used = table.usedSlots
         var slot = sweepSlot
-        for _ in 0..<min(Self.sweptSlots, used) {
+        // As many as there were events, so that a turn that does little does not look at many.
+        let count = min(Self.sweptSlots, used, max(1, counters.events &- counters.sweptAtEvent))
+        counters.sweptAtEvent = counters.events
+        for _ in 0..<count {
             if slot >= used { slot = 1 }
             // In bounds: every slot below `usedSlots` is initialised.
             let entry = table.slots + slot

@@ -120,7 +120,7 @@ package protocol Backend: AnyObject {
 /// Who hears of what happened: the reactor.
 package protocol EventSink: AnyObject {
     /// The wait is over, and events follow: whoever posts a job from now on need not wake anybody.
-    func waitEnded()
+    func waitEnded(at now: MonotonicInstant)
 
     /// Handles one event. Verbs may be called from within.
     func handle<Source: Backend>(_ event: SocketEvent, of id: SocketID, from backend: Source)

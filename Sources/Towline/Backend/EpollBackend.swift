@@ -90,7 +90,7 @@ final class EpollBackend: Backend {
         let count = waitForEvents(atMost: limit)
         // Before anything else: whatever the sink does may overwrite it.
         let failure = count < 0 ? errno : 0
-        sink.waitEnded()
+        sink.waitEnded(at: now())
         guard count > 0 else {
             try noteEmptyWait(failure)
             return

@@ -26,8 +26,30 @@ extension Reactor {
     /// How often steps 7 and 8 are repeated while callbacks of `didWrite` write.
     private static let reportRounds = 4
 
+    /// Makes a turn, and ends the reactor if that was asked for within it.
+    func makeTurn(waitingAtMost limit: Duration?) throws(ReactorError) {
+        try beginTurn()
+        do {
+            switch selected {
+            case .epoll(let backend): try makeTurn(on: backend, waitingAtMost: limit)
+            case .other(let backend): try makeTurn(on: backend, waitingAtMost: limit)
+            }
+        } catch {
+            life = .idle
+            throw .system(error)
+        }
+        if life == .stopping {
+            end()
+        } else {
+            life = .idle
+        }
+    }
+
     /// The turn. Callbacks never nest: each step calls them one after the other.
-    func makeTurn(waitingAtMost limit: Duration?) throws(SystemCallError) {
+    private func makeTurn<Source: Backend>(
+        on backend: Source,
+        waitingAtMost limit: Duration?
+    ) throws(SystemCallError) {
         // 1. Clock.
         let start = backend.now()
         noteBusyTime(until: start)
@@ -41,12 +63,9 @@ extension Reactor {
         let isLater = hasRunJobs || hasFired || hasServed || hasFlushed
         let now = isLater ? backend.now() : start
         counters.busyBeforeWait = now.nanoseconds &- start.nanoseconds
-        let wait = chooseWait(atMost: limit, from: now)
+        let wait = chooseWait(atMost: limit, from: now, hasResults: backend.hasResults)
         // 6. Wait, and hand out what happened.
-        switch selected {
-        case .epoll(let backend): try backend.wait(atMost: wait, into: self)
-        case .other(let backend): try backend.wait(atMost: wait, into: self)
-        }
+        try backend.wait(atMost: wait, into: self)
         _ = expireList.serve { perform(.expire, for: $0) }
         // 7. Flush the rest. 8. Results of sends, which may write more.
         for _ in 0..<Self.reportRounds {
@@ -55,7 +74,7 @@ extension Reactor {
             guard reportList.serve({ perform(.reportWrites, for: $0) }) else { break }
         }
         // 9. Close what is to be closed, and say farewell.
-        closeWhatIsToBeClosed()
+        closeWhatIsToBeClosed(on: backend)
         // 10. Let go.
         sweepDelegates()
         releaseGraveyard()
@@ -97,7 +116,7 @@ extension Reactor {
         // 10 ms at most.
         for round in 0... where table.count > 0 {
             guard round < 100 else { break }
-            closeWhatIsToBeClosed()
+            closeWhatIsToBeClosed(on: backend)
             guard table.count > 0 else { break }
             guard closeList.isEmpty else { continue }
             do {
@@ -139,23 +158,29 @@ extension Reactor {
     }
 
     /// The wait in nanoseconds: none if something is left over, else until the next deadline.
-    private func chooseWait(atMost limit: Duration?, from now: MonotonicInstant) -> Int64? {
+    private func chooseWait(
+        atMost limit: Duration?,
+        from now: MonotonicInstant,
+        hasResults: Bool
+    ) -> Int64? {
         var wait = limit?.saturatedNanoseconds
         if let deadline = nextDeadline {
             let rest = max(0, deadline.nanoseconds &- now.nanoseconds)
             wait = min(wait ?? rest, rest)
         }
-        guard wait != 0, !hasWorkLeft, life == .turning else { return 0 }
+        guard wait != 0, !hasResults, !hasListedWork, life == .turning else { return 0 }
         return jobs.beginSleep() ? wait : 0
     }
 
     /// Whether a turn should follow at once.
-    var hasWorkLeft: Bool {
-        !againList.isEmpty || !expireList.isEmpty || !flushList.isEmpty || !reportList.isEmpty || !closeList.isEmpty
-            || !jobs.isEmpty || backend.hasResults
+    var hasWorkLeft: Bool { hasListedWork || !jobs.isEmpty || backend.hasResults }
+
+    private var hasListedWork: Bool {
+        !(againList.isEmpty && flushList.isEmpty && reportList.isEmpty && closeList.isEmpty
+            && expireList.isEmpty)
     }
 
-    private func closeWhatIsToBeClosed() {
+    private func closeWhatIsToBeClosed<Source: Backend>(on backend: Source) {
         let limit = configuration.budget.closings
         let hasClosed = closeList.serve(atMost: limit) { perform(.close, for: $0) }
         if hasClosed || backend.hasResults { backend.deliverResults(into: self) }

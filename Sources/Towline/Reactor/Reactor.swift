@@ -147,7 +147,7 @@ public final class Reactor {
     ///   ``ReactorError/reactorStopped`` if it has ended before; ``ReactorError/system(_:)`` if the
     ///   kernel refuses the wait itself.
     public func run() throws(ReactorError) {
-        repeat { try turn() } while life != .ended
+        repeat { try makeTurn(waitingAtMost: nil) } while life != .ended
     }
 
     /// Makes one turn: jobs, timers, one wait, what happened, and what came of it.
@@ -157,19 +157,8 @@ public final class Reactor {
     /// - Throws: As ``run()``.
     @discardableResult
     public func turn(waitingAtMost limit: Duration? = nil) throws(ReactorError) -> TurnReport {
-        try beginTurn()
         let eventsBefore = counters.events
-        do {
-            try makeTurn(waitingAtMost: limit)
-        } catch {
-            life = .idle
-            throw .system(error)
-        }
-        if life == .stopping {
-            end()
-        } else {
-            life = .idle
-        }
+        try makeTurn(waitingAtMost: limit)
         return report(eventCount: counters.events &- eventsBefore)
     }
 

@@ -1,0 +1,3 @@
+#ifndef TOWLINE_CBAREECHO_H
+#define TOWLINE_CBAREECHO_H
+#endif

@@ -1,0 +1,19 @@
+import Towline
+
+final class Echo: StreamListenerDelegate, StreamSocketDelegate {
+    func listener(_ listener: StreamListener, didAccept socket: StreamSocket) throws {
+        socket.delegate = self
+        try socket.read()
+    }
+
+    func socket(_ socket: StreamSocket, didRead bytes: RawSpan, tag: Int) throws {
+        try socket.write(bytes)
+        try socket.read()
+    }
+}
+
+let reactor = try Reactor()
+let echo = Echo()
+let listener = StreamListener(reactor: reactor, delegate: echo)
+try listener.listen(onPort: 8080)
+try reactor.run()

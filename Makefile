@@ -1,0 +1,47 @@
+# What a newcomer types. Each target first does what it needs.
+SHELL := /bin/bash
+FILTER ?=
+SEEDS ?= 10000
+
+.PHONY: setup demo test check lint format bench docs sanitize storm budget clean
+
+# Installs the Debian packages that are absent; says so, and does nothing when all are there.
+setup:
+	@bash Tests/Support/setup.sh
+
+demo: setup
+	swift build -c release --product Demo
+	swift build -c release --product Benchmarks
+	@.build/release/Demo
+	@.build/release/Benchmarks echo --rounds 3 --seconds 1
+
+# Every test, on every backend: FILTER=ReadQueue for some of them.
+test: setup
+	swift build -c release --product echo-server
+	swift test $(if $(FILTER),--filter $(FILTER))
+
+lint:
+	swift format lint --strict --recursive --parallel Sources Tests Benchmarks Examples Package.swift
+
+check: lint test
+
+format:
+	swift format --in-place --recursive --parallel Sources Tests Benchmarks Examples Package.swift
+
+bench:
+	swift run -c release Benchmarks echo
+
+docs:
+	bash Tests/Support/docs.sh
+
+# Address (with leaks) and thread checks of the whole suite, each in a build folder of its own.
+sanitize: setup
+	swift test --sanitize=address --scratch-path .build/address
+	swift test --sanitize=thread --scratch-path .build/thread
+
+# SEEDS=N random runs on the simulated backend; SEED=S for one of them.
+storm:
+	TOWLINE_SEEDS=$(SEEDS) swift test -c release --scratch-path .build/storm -Xswiftc -enable-testing --filter SimulationTests
+
+clean:
+	rm -rf .build
