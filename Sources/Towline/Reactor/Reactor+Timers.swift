@@ -100,8 +100,7 @@ extension Reactor {
     // MARK: Step 3 of the turn
 
     /// Fires what is due, in the order of deadlines and then of creation.
-    func fireTimers(at now: MonotonicInstant) -> Bool {
-        guard let first = timers.nextDeadline, first <= now else { return false }
+    func fireTimers(at now: MonotonicInstant) {
         let end = timers.nextSequence
         var firedCount = 0
         while firedCount < configuration.budget.timers,
@@ -112,7 +111,6 @@ extension Reactor {
             counters.timerLateness.add(now.nanoseconds &- timer.deadline.nanoseconds)
             fire(timer.key, timer.payload, due: timer.deadline, at: now)
         }
-        return true
     }
 
     private func fire(

@@ -46,14 +46,7 @@ public final class Reactor {
     /// The relay made last; a listener's sockets mostly share their delegate.
     var lastRelay: AnyObject?
 
-    /// Sockets with writes to hand over, with kept bytes to look at, with finished writes to report,
-    /// and those that are to be closed.
-    let flushList = WorkList()
-    let againList = WorkList()
-    let reportList = WorkList()
-    let closeList = WorkList()
-    /// Sockets with a read or write whose time is up, to be asked about behind the wait.
-    let expireList = WorkList()
+    let work = TurnWork()
     /// What was let go of during the turn, until its end.
     @exclusivity(unchecked) var graveyard: [AnyObject] = []
     /// Listeners that wait for a descriptor, and so hear when one of this reactor's is closed.
@@ -147,7 +140,10 @@ public final class Reactor {
     ///   ``ReactorError/reactorStopped`` if it has ended before; ``ReactorError/system(_:)`` if the
     ///   kernel refuses the wait itself.
     public func run() throws(ReactorError) {
-        repeat { try makeTurn(waitingAtMost: nil) } while life != .ended
+        switch selected {
+        case .epoll(let backend): try run(on: backend)
+        case .other(let backend): try run(on: backend)
+        }
     }
 
     /// Makes one turn: jobs, timers, one wait, what happened, and what came of it.
@@ -158,7 +154,10 @@ public final class Reactor {
     @discardableResult
     public func turn(waitingAtMost limit: Duration? = nil) throws(ReactorError) -> TurnReport {
         let eventsBefore = counters.events
-        try makeTurn(waitingAtMost: limit)
+        switch selected {
+        case .epoll(let backend): try makeTurn(on: backend, waitingAtMost: limit)
+        case .other(let backend): try makeTurn(on: backend, waitingAtMost: limit)
+        }
         return report(eventCount: counters.events &- eventsBefore)
     }
 
@@ -292,33 +291,4 @@ public struct TurnReport: Sendable, Hashable {
 
     /// The time until the next deadline; `nil` when no timer is set.
     public let untilNextDeadline: Duration?
-}
-
-/// Sockets that a step of the turn has to do with, in their order.
-///
-/// Two arrays that change places, so that a step works on what was there when it began and nothing
-/// is allocated in steady state.
-final class WorkList {
-    @exclusivity(unchecked) private var filling: [SocketID] = []
-    @exclusivity(unchecked) private var draining: [SocketID] = []
-
-    @inline(__always)
-    var isEmpty: Bool { filling.isEmpty }
-
-    func append(_ id: SocketID) {
-        filling.append(id)
-    }
-
-    /// Hands out what is there now, at most `limit` entries; the others stay first.
-    ///
-    /// - Returns: Whether anything was handed out.
-    func serve(atMost limit: Int = .max, _ body: (SocketID) -> Void) -> Bool {
-        guard !filling.isEmpty else { return false }
-        swap(&filling, &draining)
-        let served = min(limit, draining.count)
-        for index in 0..<served { body(draining[index]) }
-        if served < draining.count { filling.insert(contentsOf: draining[served...], at: 0) }
-        draining.removeAll(keepingCapacity: true)
-        return true
-    }
 }

@@ -294,7 +294,7 @@ public final class StreamListener {
         socketFile?.remove()
         socketFile = nil
         reactor.backend.pauseReceiving(socketID)
-        reactor.closeList.append(socketID)
+        reactor.work.add(socketID, to: .close)
     }
 
     private func sayFarewell(_ reactor: Reactor) {

@@ -53,9 +53,16 @@ extension StreamSocket {
         if let timer = extras?.timeouts.timer { reactor.timers.remove(timer) }
         reactor.table.replaceOwner(of: id, with: Remnant(), kind: .remnant)
         reactor.bury(self)
-        if !wasClosing { reactor.closeList.append(id) }
+        if !wasClosing { reactor.work.add(id, to: .close) }
         if reactor.current == id { reactor.current = .none }
         becomeIdle()
+    }
+
+    /// Ends as a drain wants it: what is written is sent, and nothing sent is lost.
+    func finishForDrain() {
+        guard reactorIfOnThread("socketShouldFinish(_:)") != nil, lifecycle.isOpen else { return }
+        setReason(.reactorStopped)
+        disconnect(.afterWrites)
     }
 
     // MARK: Carrying out
@@ -84,7 +91,7 @@ extension StreamSocket {
         case .close:
             obstacles.insert(.isNotOpen)
             if reactor.current == socketID { reactor.gather.removeAll() }
-            reactor.closeList.append(socketID)
+            reactor.work.add(socketID, to: .close)
         case .finish:
             obstacles.insert(.isNotOpen)
             // From here on only the peer's farewell is awaited; nothing is an error any more.

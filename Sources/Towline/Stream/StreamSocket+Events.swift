@@ -129,7 +129,7 @@ extension StreamSocket {
             keep(fresh.extracting(offset..<fresh.byteCount))
         }
         reactor.endCallbacks()
-        if callbackCount == limit, !reads.isEmpty { list(.again, on: reactor.againList) }
+        if callbackCount == limit, !reads.isEmpty { list(for: .serveAgain, reactor) }
     }
 
     /// Moves as many fresh bytes behind the kept ones as the read can need.
@@ -244,7 +244,7 @@ extension StreamSocket {
         guard let extras, let end = extras.inputEnd else { return }
         if kept != nil, lifecycle.phase == .connected {
             // Bytes that nobody has asked for stay for whoever will; the peer's end is behind them.
-            guard !reads.isEmpty, !listed.contains(.again) else { return }
+            guard !reads.isEmpty, !listed.contains(.serveAgain) else { return }
         }
         extras.inputEnd = nil
         switch end {
@@ -283,11 +283,11 @@ extension StreamSocket {
             flushQueued(reactor)
             settle(reactor)
         case .serveAgain:
-            listed.remove(.again)
+            listed.remove(.serveAgain)
             serve(RawSpan(), reactor)
             settle(reactor)
         case .reportWrites:
-            listed.remove(.report)
+            listed.remove(.reportWrites)
             reportWrites(reactor)
             settle(reactor)
         case .close:
@@ -333,7 +333,7 @@ extension StreamSocket {
             }
             guard writes.finished != nil else { break }
             guard callbackCount < reactor.configuration.budget.callbacksPerSocket else {
-                list(.report, on: reactor.reportList)
+                list(for: .reportWrites, reactor)
                 break
             }
             callbackCount += 1
@@ -384,7 +384,7 @@ extension StreamSocket {
         if writes.hasQueued, !writes.isSending { flushQueued(reactor) }
         followCurrentRead(reactor)
         followCurrentWrite(reactor)
-        if kept != nil, !reads.isEmpty, extras?.inputEnd != nil, !listed.contains(.again) {
+        if kept != nil, !reads.isEmpty, extras?.inputEnd != nil, !listed.contains(.serveAgain) {
             // Once more, so that the end finds no read that kept bytes could have completed.
             serveBeforeEnd(reactor)
         }
@@ -401,7 +401,7 @@ extension StreamSocket {
         }
     }
 
-    private var isWaitingForTurn: Bool { listed.contains(.again) }
+    private var isWaitingForTurn: Bool { listed.contains(.serveAgain) }
 
     private func serveBeforeEnd(_ reactor: Reactor) {
         serve(RawSpan(), reactor)

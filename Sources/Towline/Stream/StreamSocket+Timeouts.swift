@@ -70,7 +70,7 @@ extension StreamSocket {
         if extras.timeouts.isDue(.read, at: now) || extras.timeouts.isDue(.write, at: now) {
             // What the kernel has already is looked at first: a loop that was late must not take
             // that for a peer that was.
-            reactor.expireList.append(socketID)
+            reactor.work.add(socketID, to: .expire)
         } else {
             rearm(reactor)
         }

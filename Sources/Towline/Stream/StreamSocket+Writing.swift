@@ -191,7 +191,7 @@ extension StreamSocket {
             request.bytes = array ?? [UInt8](bytes)
             writes.append(request, isGathered: false)
             obstacles.insert(.hasPendingWrites)
-            if reactor.current != socketID { list(.flush, on: reactor.flushList) }
+            if reactor.current != socketID { list(for: .flush, reactor) }
         }
         noteHighWater()
         return id
@@ -238,7 +238,7 @@ extension StreamSocket {
             }
             guard lifecycle.phase == .connected, extras?.sendFailure == nil else { return }
         }
-        if writes.finished != nil { list(.report, on: reactor.reportList) }
+        if writes.finished != nil { list(for: .reportWrites, reactor) }
     }
 
     /// Copies small writes together, as many as fit.
@@ -257,7 +257,7 @@ extension StreamSocket {
     /// Counts bytes that the kernel has taken; what is finished is reported in step 8 of the turn.
     func acknowledge(_ byteCount: Int, _ reactor: Reactor) {
         writes.acknowledge(byteCount)
-        if byteCount > 0 || writes.finished != nil { list(.report, on: reactor.reportList) }
+        if byteCount > 0 || writes.finished != nil { list(for: .reportWrites, reactor) }
         if writes.isSending || writes.hasQueued {
             obstacles.insert(.hasPendingWrites)
         } else {

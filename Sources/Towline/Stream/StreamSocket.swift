@@ -35,7 +35,7 @@ public final class StreamSocket {
     @exclusivity(unchecked) private(set) var socketID = SocketID.none
     @exclusivity(unchecked) private(set) var relayReference: Unmanaged<DelegateRelay>?
     @exclusivity(unchecked) var obstacles: Obstacles = .isNotOpen
-    @exclusivity(unchecked) var listed: Listings = []
+    @exclusivity(unchecked) var listed: TurnSteps = []
     @exclusivity(unchecked) var lifecycle = Lifecycle()
     @exclusivity(unchecked) var reads = ReadQueue()
     @exclusivity(unchecked) var writes = WriteQueue()
@@ -309,13 +309,4 @@ struct Obstacles: OptionSet {
     static let inputHasEnded = Obstacles(rawValue: 1 << 5)
     /// A deadline runs.
     static let hasDeadline = Obstacles(rawValue: 1 << 6)
-}
-
-/// On which of the reactor's lists a socket stands, so that it stands there once.
-struct Listings: OptionSet {
-    let rawValue: UInt8
-
-    static let flush = Listings(rawValue: 1 << 0)
-    static let again = Listings(rawValue: 1 << 1)
-    static let report = Listings(rawValue: 1 << 2)
 }

@@ -132,8 +132,8 @@ extension StreamSocketDelegate {
         byteCount: Int
     ) -> TimeoutDecision { .disconnect }
 
-    /// Disconnects when the writes are with the kernel.
+    /// Disconnects when the writes are with the kernel, with ``SocketError/reactorStopped``.
     public func socketShouldFinish(_ socket: StreamSocket) {
-        socket.disconnect(.afterWrites)
+        socket.finishForDrain()
     }
 }
