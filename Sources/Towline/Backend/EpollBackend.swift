@@ -39,6 +39,7 @@ final class EpollBackend: Backend {
 
     @exclusivity(unchecked) var figures = BackendFigures()
     @exclusivity(unchecked) var results: [EpollResult] = []
+    @exclusivity(unchecked) private var handedOutResults: [EpollResult] = []
     @exclusivity(unchecked) private(set) var waitNumber: UInt32 = 1
     private var isShutDown = false
 
@@ -303,10 +304,9 @@ final class EpollBackend: Backend {
     func deliverResults<Sink: EventSink>(into sink: Sink) {
         guard !results.isEmpty else { return }
         // Only what was there when the step began: a callback that connects is told next time.
-        let batch = results
-        results.removeAll(keepingCapacity: true)
-        for result in batch {
-            switch result {
+        swap(&results, &handedOutResults)
+        for index in handedOutResults.indices {
+            switch handedOutResults[index] {
             case .closed(let id):
                 sink.handle(.closed, of: id, from: self)
             case .connected(let id, let local):
@@ -317,6 +317,7 @@ final class EpollBackend: Backend {
                 sink.handle(.failed(direction, error), of: id, from: self)
             }
         }
+        handedOutResults.removeAll(keepingCapacity: true)
     }
 
     func shutDown() {

@@ -212,10 +212,9 @@ extension Reactor {
         pinnedRelay = nil
         pinnedObject = nil
         guard !graveyard.isEmpty else { return }
-        // Taken out first: a deinit may let go of more.
-        let dead = graveyard
-        graveyard = []
-        withExtendedLifetime(dead) {}
+        // Exchanged first: a deinit may let go of more.
+        swap(&graveyard, &emptiedGraveyard)
+        emptiedGraveyard.removeAll(keepingCapacity: true)
     }
 
     /// Notes how long the loop was busy since its last wait, with clock values it has anyway.

@@ -47,8 +47,10 @@ public final class Reactor {
     var lastRelay: AnyObject?
 
     let work = TurnWork()
+    let link = ReactorLink()
     /// What was let go of during the turn, until its end.
     @exclusivity(unchecked) var graveyard: [AnyObject] = []
+    @exclusivity(unchecked) var emptiedGraveyard: [AnyObject] = []
     /// Listeners that wait for a descriptor, and so hear when one of this reactor's is closed.
     var listenersInNeed: [SocketID] = []
     /// Called each time a socket has ended; for a drain.
@@ -116,6 +118,7 @@ public final class Reactor {
         thread = towline_thread()
         gather = GatherBuffer(capacity: 256 * 1024)
         table = SocketTable(expectedSockets: configuration.expectedSockets)
+        link.connect(self)
     }
 
     deinit {
@@ -123,6 +126,7 @@ public final class Reactor {
             assertionFailure("a reactor with open sockets was let go of; call stop() and run() first")
             detachOwners()
         }
+        link.disconnect()
         _ = jobs.close()
         selected.backend.shutDown()
         gather.deallocate()

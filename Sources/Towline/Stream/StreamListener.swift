@@ -31,10 +31,10 @@ public final class StreamListener {
     /// The first and the longest pause of accepting when descriptors have run out.
     private static let pauses = (first: Duration.milliseconds(100), longest: Duration.seconds(1))
 
-    private var reactorReference: Reactor?
-    private weak var delegateReference: (any StreamListenerDelegate)?
+    @exclusivity(unchecked) private var reactorReference: Reactor?
+    @exclusivity(unchecked) private weak var delegateReference: (any StreamListenerDelegate)?
     private var socketID = SocketID.none
-    private var boundAddress: SocketAddress?
+    @exclusivity(unchecked) private var boundAddress: SocketAddress?
     private var socketFile: SocketFile?
     private var reason: SocketError?
 
@@ -44,10 +44,10 @@ public final class StreamListener {
     private var lastNotice: MonotonicInstant?
 
     /// What accepted sockets begin with; takes effect with the next listen.
-    public var options = SocketOptions()
+    @exclusivity(unchecked) public var options = SocketOptions()
 
     /// What accepted sockets do when their peer sends its end; ``HalfClosePolicy/finishWrites``.
-    public var halfClosePolicy = HalfClosePolicy.finishWrites
+    @exclusivity(unchecked) public var halfClosePolicy = HalfClosePolicy.finishWrites
 
     /// Makes an idle listener.
     ///
@@ -255,8 +255,8 @@ public final class StreamListener {
         pause = min(pause * 2, Self.pauses.longest)
         let id = socketID
         resumption?.cancel()
-        resumption = reactor.schedule(after: delay) { [weak reactor] in
-            reactor?.perform(.noteFreeDescriptor, for: id)
+        resumption = reactor.schedule(after: delay) { [link = reactor.link] in
+            link.reactor?.perform(.noteFreeDescriptor, for: id)
         }
         tell(error, retryAfter: delay, reactor)
     }

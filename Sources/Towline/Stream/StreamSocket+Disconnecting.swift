@@ -75,12 +75,9 @@ extension StreamSocket {
     }
 
     func setReason(_ reason: SocketError?) {
-        let extras = extras
-        guard extras?.hasReason != true else { return }
-        guard reason != nil || extras != nil else { return }
-        let made = makeExtras()
-        made.reason = reason
-        made.hasReason = true
+        guard !hasReason else { return }
+        self.reason = reason
+        hasReason = true
     }
 
     /// Carries out what the lifecycle has decided.
@@ -95,7 +92,7 @@ extension StreamSocket {
         case .finish:
             obstacles.insert(.isNotOpen)
             // From here on only the peer's farewell is awaited; nothing is an error any more.
-            makeExtras().hasReason = true
+            setReason(nil)
             flushGathered(reactor)
             reads.removeAll()
             kept = nil
@@ -131,16 +128,28 @@ extension StreamSocket {
     private func makeReport(_ reactor: Reactor) -> DisconnectReport {
         let now = extras?.started.map { reactor.backend.now().since($0) }
         return DisconnectReport(
-            error: extras?.reason,
+            error: reason,
             phase: extras?.phase ?? .connected,
             remoteAddress: peer,
             elapsed: now ?? .zero,
-            unreadBytes: kept?.withBytes { [UInt8]($0) } ?? [],
-            incompleteReads: reads.tags,
-            incompleteWrites: writes.incomplete,
-            attempts: extras?.attempts ?? [],
             receivedByteCount: receivedCount,
-            sentByteCount: writes.finishedEnd
+            sentByteCount: writes.finishedEnd,
+            details: makeReportDetails()
+        )
+    }
+
+    /// What only some reports have.
+    private func makeReportDetails() -> DisconnectReport.Details {
+        guard kept != nil || reads.count > 1 || !writes.isEmpty || extras != nil else {
+            return reads.current.map { .oneRead(tag: $0.tag) } ?? .none
+        }
+        return .several(
+            DisconnectReport.Lists(
+                unreadBytes: kept?.withBytes { [UInt8]($0) } ?? [],
+                incompleteReads: reads.tags,
+                incompleteWrites: writes.incomplete,
+                attempts: extras?.attempts ?? []
+            )
         )
     }
 
@@ -153,6 +162,9 @@ extension StreamSocket {
         writes.reset()
         kept = nil
         receivedCount = 0
+        inputEnd = nil
+        reason = nil
+        hasReason = false
         extras?.reset()
         leaveTable()
     }

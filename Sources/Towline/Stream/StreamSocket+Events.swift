@@ -233,36 +233,36 @@ extension StreamSocket {
     // MARK: Ends
 
     /// The peer's end or a failure came. It takes effect behind the last byte in front of it.
-    private func noteEnd(_ end: StreamExtras.InputEnd, _ reactor: Reactor) {
+    private func noteEnd(_ end: InputEnd, _ reactor: Reactor) {
         obstacles.insert(.inputHasEnded)
-        makeExtras().inputEnd = end
+        inputEnd = end
         settle(reactor)
     }
 
     /// Lets the end take effect, if no read can still be served with kept bytes.
     private func applyEnd(_ reactor: Reactor) {
-        guard let extras, let end = extras.inputEnd else { return }
+        guard let end = inputEnd else { return }
         if kept != nil, lifecycle.phase == .connected {
             // Bytes that nobody has asked for stay for whoever will; the peer's end is behind them.
             guard !reads.isEmpty, !listed.contains(.serveAgain) else { return }
         }
-        extras.inputEnd = nil
+        inputEnd = nil
         switch end {
         case .failed(let error):
-            disconnect(because: extras.sendFailure ?? error, reactor)
+            disconnect(because: extras?.sendFailure ?? error, reactor)
         case .ended:
-            if let failure = extras.sendFailure {
+            if let failure = extras?.sendFailure {
                 disconnect(because: failure, reactor)
                 return
             }
             if lifecycle.phase == .connected { setReason(.closedByPeer) }
-            perform(lifecycle.peerEnded(extras.halfClosePolicy, queues), reactor)
+            perform(lifecycle.peerEnded(halfClosePolicy, queues), reactor)
         }
     }
 
     /// Nothing can be sent any more. What the peer has sent is still there, and is read first.
     private func noteSendFailure(_ error: SocketError, _ reactor: Reactor) {
-        guard lifecycle.phase == .connected, !reads.isEmpty, extras?.inputEnd == nil else {
+        guard lifecycle.phase == .connected, !reads.isEmpty, inputEnd == nil else {
             disconnect(because: error, reactor)
             return
         }
@@ -384,7 +384,7 @@ extension StreamSocket {
         if writes.hasQueued, !writes.isSending { flushQueued(reactor) }
         followCurrentRead(reactor)
         followCurrentWrite(reactor)
-        if kept != nil, !reads.isEmpty, extras?.inputEnd != nil, !listed.contains(.serveAgain) {
+        if kept != nil, !reads.isEmpty, inputEnd != nil, !listed.contains(.serveAgain) {
             // Once more, so that the end finds no read that kept bytes could have completed.
             serveBeforeEnd(reactor)
         }

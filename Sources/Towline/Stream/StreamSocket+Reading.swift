@@ -202,7 +202,7 @@ extension StreamSocket {
             pause(reactor)
             return
         }
-        if kept != nil || extras?.inputEnd != nil {
+        if kept != nil || inputEnd != nil {
             list(for: .serveAgain, reactor)
         } else {
             resume(reactor)

@@ -43,7 +43,17 @@ public final class StreamSocket {
     @exclusivity(unchecked) var kept: ByteBuffer?
     @exclusivity(unchecked) var extras: StreamExtras?
     @exclusivity(unchecked) var receivedCount = 0
+    /// What came behind the last bytes, to take effect when they have been read.
+    @exclusivity(unchecked) var inputEnd: InputEnd?
+    /// The first reason for its end, and whether there is one; no reason is a deliberate end.
+    @exclusivity(unchecked) var reason: SocketError?
+    @exclusivity(unchecked) var hasReason = false
     @exclusivity(unchecked) var peer: SocketAddress?
+
+    enum InputEnd {
+        case ended
+        case failed(SocketError)
+    }
 
     /// Makes an idle socket.
     ///
@@ -173,7 +183,11 @@ public final class StreamSocket {
         get { relayReference?.takeUnretainedValue().delegate() }
         set {
             guard let reactor = reactorIfOnThread("delegate") else { return }
-            setRelay(newValue.map { reactor.relay(to: $0) }, reactor)
+            if let newValue {
+                setRelay(reactor.relay(to: newValue), reactor)
+            } else {
+                setRelay(nil, reactor)
+            }
         }
     }
 
