@@ -88,6 +88,17 @@ public final class BlockingPeer: Sendable {
         _ = shutdown(number, CInt(SHUT_WR))
     }
 
+    /// How many sent bytes the other side has not taken: over TCP its kernel, over Unix sockets the
+    /// program itself.
+    ///
+    /// Source: tcp(7) and unix(7), `SIOCOUTQ`.
+    public var untakenByteCount: Int {
+        var count: CInt = 0
+        let result = ioctl(number, UInt(TIOCOUTQ), &count)
+        precondition(result == 0, "TIOCOUTQ was refused: errno \(errno)")
+        return Int(count)
+    }
+
     // MARK: Receiving
 
     /// Receives whatever comes next.
@@ -105,6 +116,7 @@ public final class BlockingPeer: Sendable {
     /// Receives exactly so many bytes.
     ///
     /// - Parameter count: How many, 0 or more.
+    /// - Returns: The bytes.
     /// - Throws: ``EarlyEnd`` with what came, if the end came first; else as
     ///   ``receiveSome(atMost:)``.
     public func receive(_ count: Int) throws -> [UInt8] {
@@ -211,7 +223,9 @@ public final class BlockingListener: Sendable {
         return BlockingPeer(adopting: accepted, timeout: timeout)
     }
 
-    /// Stops listening; whoever connects now is refused. A second call does nothing.
+    /// Stops listening; whoever connects now is refused.
+    ///
+    /// A second call does nothing.
     public func close() {
         let number = descriptor.exchange(-1, ordering: .relaxed)
         if number >= 0 { _ = Glibc.close(number) }
