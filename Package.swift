@@ -59,8 +59,9 @@ let package = Package(
 
         .target(
             name: "TestSupport",
-            dependencies: ["Towline"],
+            dependencies: ["Towline", "CLinux"],
             path: "Tests/Support",
+            exclude: ["setup.sh"],
             swiftSettings: strict
         ),
         tests("TowlineBytesTests", ["TowlineBytes"]),
