@@ -55,6 +55,11 @@ public final class BlockingPeer: Sendable {
         SocketAddress { getsockname(number, $0, $1) }
     }
 
+    /// The address of the other end, or `nil` once closed or reset.
+    public var remoteAddress: SocketAddress? {
+        SocketAddress { getpeername(number, $0, $1) }
+    }
+
     // MARK: Sending
 
     /// Sends all of the bytes.

@@ -86,6 +86,8 @@ extension StreamSocket {
         case .none:
             break
         case .close:
+            // Only now: while writes were awaited behind the peer's end, one might have failed.
+            if lifecycle.peerHasEnded { setReason(.closedByPeer) }
             obstacles.insert(.isNotOpen)
             if reactor.current == socketID { reactor.gather.removeAll() }
             reactor.work.add(socketID, to: .close)

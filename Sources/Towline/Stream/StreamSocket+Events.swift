@@ -255,14 +255,15 @@ extension StreamSocket {
                 disconnect(because: failure, reactor)
                 return
             }
-            if lifecycle.phase == .connected { setReason(.closedByPeer) }
             perform(lifecycle.peerEnded(halfClosePolicy, queues), reactor)
         }
     }
 
     /// Nothing can be sent any more. What the peer has sent is still there, and is read first.
     private func noteSendFailure(_ error: SocketError, _ reactor: Reactor) {
-        guard lifecycle.phase == .connected, !reads.isEmpty, inputEnd == nil else {
+        guard lifecycle.phase == .connected, !reads.isEmpty, inputEnd == nil,
+            !lifecycle.peerHasEnded
+        else {
             disconnect(because: error, reactor)
             return
         }
@@ -291,6 +292,7 @@ extension StreamSocket {
             reportWrites(reactor)
             settle(reactor)
         case .close:
+            reportFinishedWrites(reactor)
             reactor.backend.close(socketID, extras?.closingManner ?? .end)
         case .noteTime(let now):
             noteTime(now, reactor)
@@ -345,6 +347,18 @@ extension StreamSocket {
         {
             extras.isAboveHighWaterMark = false
             call(reactor) { try $0.didBecomeWritable(self) }
+        }
+        reactor.endCallbacks()
+    }
+
+    /// Tells of writes that were complete before the connection ended; a deliberate end of ours has
+    /// given them up.
+    private func reportFinishedWrites(_ reactor: Reactor) {
+        guard reason != nil, writes.finished != nil else { return }
+        reactor.beginCallbacks(of: socketID)
+        while let write = writes.finished, lifecycle.phase == .disconnecting {
+            writes.removeFirst()
+            if !isSkipping(.didWrite) { call(reactor) { try $0.didWrite(self, write.tag) } }
         }
         reactor.endCallbacks()
     }
@@ -412,7 +426,8 @@ extension StreamSocket {
     var queues: Lifecycle.Queues {
         Lifecycle.Queues(
             hasReads: !reads.isEmpty,
-            hasWrites: writes.pendingBytes > 0 || writes.hasQueued,
+            // One that is finished and not told of yet counts: its callback comes first.
+            hasWrites: !writes.isEmpty,
             hasWritten: writes.acceptedEnd > 0
         )
     }

@@ -66,7 +66,8 @@ extension StreamSocket {
         }
         if extras.timeouts.isDue(.finish, at: now) {
             extras.timeouts.clear(.finish)
-            disconnect(because: extras.sendFailure, reactor)
+            if let failure = extras.sendFailure { setReason(failure) }
+            perform(lifecycle.close(), reactor)
         }
         if extras.timeouts.isDue(.read, at: now) || extras.timeouts.isDue(.write, at: now) {
             // What the kernel has already is looked at first: a loop that was late must not take
