@@ -27,17 +27,26 @@ extension Reactor {
     private static let reportRounds = 4
 
     func run<Source: Backend>(on backend: Source) throws(ReactorError) {
-        repeat { try makeTurn(on: backend, waitingAtMost: nil) } while life != .ended
+        repeat {
+            try makeTurn(on: backend, waitingAtMost: nil, evenAfterWork: true)
+        } while life != .ended
     }
 
     /// Makes a turn, and ends the reactor if that was asked for within it.
+    ///
+    /// - Parameters:
+    ///   - backend: The reactor's backend.
+    ///   - limit: The longest wait.
+    ///   - waits: Whether to wait although jobs or timers have run. Who turns by hand looks at what
+    ///     they did first; a reactor that runs saves the second wait.
     func makeTurn<Source: Backend>(
         on backend: Source,
-        waitingAtMost limit: Duration?
+        waitingAtMost limit: Duration?,
+        evenAfterWork waits: Bool
     ) throws(ReactorError) {
         try beginTurn()
         do {
-            try makeSteps(on: backend, waitingAtMost: limit)
+            try makeSteps(on: backend, waitingAtMost: limit, evenAfterWork: waits)
         } catch {
             life = .idle
             throw .system(error)
@@ -52,16 +61,19 @@ extension Reactor {
     /// The turn. Callbacks never nest: each step calls them one after the other.
     private func makeSteps<Source: Backend>(
         on backend: Source,
-        waitingAtMost limit: Duration?
+        waitingAtMost limit: Duration?,
+        evenAfterWork waits: Bool
     ) throws(SystemCallError) {
         // 1. Clock.
         let start = backend.now()
         noteBusyTime(until: start)
         // 2. Jobs. 3. Timers. Then what the turn before has left over. 4. Flush what they wrote.
-        let now = hasWork(at: start) ? doWork(at: start, on: backend) : start
+        let hasWorked = hasWork(at: start)
+        let now = hasWorked ? doWork(at: start, on: backend) : start
         counters.busyBeforeWait = now.nanoseconds &- start.nanoseconds
         // 5. Choose the wait.
-        let wait = chooseWait(atMost: limit, from: now, hasResults: backend.hasResults)
+        let isLook = hasWorked && !waits || backend.hasResults
+        let wait = isLook ? 0 : chooseWait(atMost: limit, from: now)
         // 6. Wait, and hand out what happened.
         try backend.wait(atMost: wait, into: self)
         // 7. Flush the rest. 8. Results of sends. 9. Close what is to be closed, and say farewell.
@@ -185,17 +197,13 @@ extension Reactor {
     }
 
     /// The wait in nanoseconds: none if something is left over, else until the next deadline.
-    private func chooseWait(
-        atMost limit: Duration?,
-        from now: MonotonicInstant,
-        hasResults: Bool
-    ) -> Int64? {
+    private func chooseWait(atMost limit: Duration?, from now: MonotonicInstant) -> Int64? {
         var wait = limit?.saturatedNanoseconds
         if let deadline = nextDeadline {
             let rest = max(0, deadline.nanoseconds &- now.nanoseconds)
             wait = min(wait ?? rest, rest)
         }
-        guard wait != 0, !hasResults, work.pending.isEmpty, life == .turning else { return 0 }
+        guard wait != 0, work.pending.isEmpty, life == .turning else { return 0 }
         return jobs.beginSleep() ? wait : 0
     }
 

@@ -152,6 +152,9 @@ public final class Reactor {
 
     /// Makes one turn: jobs, timers, one wait, what happened, and what came of it.
     ///
+    /// A turn in which a job or a timer has run does not wait, so that a loop around it can look at
+    /// what they did.
+    ///
     /// - Parameter limit: The longest wait; zero for a look, `nil` until something happens.
     /// - Returns: What the turn did, and when the next one is due.
     /// - Throws: As ``run()``.
@@ -159,8 +162,10 @@ public final class Reactor {
     public func turn(waitingAtMost limit: Duration? = nil) throws(ReactorError) -> TurnReport {
         let eventsBefore = counters.events
         switch selected {
-        case .epoll(let backend): try makeTurn(on: backend, waitingAtMost: limit)
-        case .other(let backend): try makeTurn(on: backend, waitingAtMost: limit)
+        case .epoll(let backend):
+            try makeTurn(on: backend, waitingAtMost: limit, evenAfterWork: false)
+        case .other(let backend):
+            try makeTurn(on: backend, waitingAtMost: limit, evenAfterWork: false)
         }
         return report(eventCount: counters.events &- eventsBefore)
     }
