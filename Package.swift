@@ -59,7 +59,7 @@ let package = Package(
             name: "TestSupport",
             dependencies: ["Towline", "CLinux"],
             path: "Tests/Support",
-            exclude: ["setup.sh"],
+            exclude: ["budget.py", "docs.sh", "load.c", "setup.sh"],
             swiftSettings: strict
         ),
         tests("TowlineBytesTests", ["TowlineBytes"]),

@@ -22,6 +22,7 @@ final class EpollBackend: Backend {
     private let waker: WakeDescriptor
 
     /// One entry for each slot, raw so that the hot path meets no exclusivity check and no retain.
+    ///
     /// `capacity` entries are initialised; it grows in `entry(for:)` only, so no pointer into it is
     /// kept across a call of the sink.
     @exclusivity(unchecked) private(set) var entries: UnsafeMutablePointer<EpollEntry>
@@ -206,7 +207,8 @@ final class EpollBackend: Backend {
         let slot = id.slot
         if slot >= capacity { grow(toHold: slot + 1) }
         let entry = entries + slot
-        precondition(!entry.pointee.flags.contains(.isOpen), "a slot is used by one socket at a time")
+        let isFree = !entry.pointee.flags.contains(.isOpen)
+        precondition(isFree, "a slot is used by one socket at a time")
         entry.pointee = EpollEntry(generation: id.generation, flags: .isOpen, kind: kind)
         return entry
     }

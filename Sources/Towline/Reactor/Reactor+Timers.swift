@@ -9,7 +9,8 @@ extension Reactor {
 
         /// Whether the timer will fire.
         public var isPending: Bool {
-            guard let reactor = link?.reactor, reactor.isOnThread, reactor.timers.contains(key) else { return false }
+            guard let reactor = link?.reactor, reactor.isOnThread, reactor.timers.contains(key)
+            else { return false }
             // A running one-shot timer waits far away for its callback to return.
             return reactor.runningTimer != key
                 || reactor.timers.deadline(of: key) != .distantFuture

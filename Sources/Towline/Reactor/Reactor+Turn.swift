@@ -58,7 +58,9 @@ extension Reactor {
         }
     }
 
-    /// The turn. Callbacks never nest: each step calls them one after the other.
+    /// The turn.
+    ///
+    /// Callbacks never nest: each step calls them one after the other.
     private func makeSteps<Source: Backend>(
         on backend: Source,
         waitingAtMost limit: Duration?,
@@ -162,13 +164,17 @@ extension Reactor {
         withExtendedLifetime((droppedTimers, droppedJobs)) {}
     }
 
-    /// Closes until nobody is left. A backend may have to hear from the kernel before it can say
-    /// that all is over: 100 times 10 ms at most.
+    /// Closes until nobody is left.
+    ///
+    /// A backend may have to hear from the kernel before it can say that all is over: 100 times 10
+    /// ms at most.
     private func finishClosings() {
         var waitCount = 0
         while table.count > 0, waitCount < 100 {
             closeWhatIsToBeClosed(on: backend)
-            guard table.count > 0, !work.pending.contains(.close), !backend.hasResults else { continue }
+            guard table.count > 0, !work.pending.contains(.close), !backend.hasResults else {
+                continue
+            }
             waitCount += 1
             do {
                 try backend.wait(atMost: 10_000_000, into: self)

@@ -123,7 +123,7 @@ public final class Reactor {
 
     deinit {
         if table.count > 0 {
-            assertionFailure("a reactor with open sockets was let go of; call stop() and run() first")
+            assertionFailure("a reactor went away with open sockets; call stop() and run() first")
             detachOwners()
         }
         link.disconnect()
@@ -269,8 +269,10 @@ public final class Reactor {
     }
 }
 
-/// The backend in use. The one that matters for speed is named, so that the compiler can see
-/// through it; any other is reached through its protocol.
+/// The backend in use.
+///
+/// The one that matters for speed is named, so that the compiler can see through it; any other is
+/// reached through its protocol.
 enum SelectedBackend {
     case epoll(EpollBackend)
     case other(any Backend)

@@ -202,7 +202,9 @@ extension Reactor {
     func relay(to delegate: any StreamSocketDelegate) -> DelegateRelay {
         if let last = lastRelay {
             let relay = unsafeDowncast(last, to: DelegateRelay.self)
-            let address = UnsafeRawPointer(Unmanaged.passUnretained(delegate as AnyObject).toOpaque())
+            let address = UnsafeRawPointer(
+                Unmanaged.passUnretained(delegate as AnyObject).toOpaque()
+            )
             // Pinned first: an address says nothing once what lay there has gone.
             if relay.address == address, pin(relay) { return relay }
         }

@@ -59,8 +59,9 @@ public final class StreamListener {
         delegateReference = delegate
     }
 
-    /// Who hears of connections; held weakly. A listener whose delegate has gone closes the
-    /// connections that it accepts.
+    /// Who hears of connections; held weakly.
+    ///
+    /// A listener whose delegate has gone closes the connections that it accepts.
     public var delegate: (any StreamListenerDelegate)? {
         get { delegateReference }
         set { delegateReference = newValue }
@@ -110,7 +111,8 @@ public final class StreamListener {
         line: UInt = #line
     ) throws(SocketError) {
         guard let unixPath = UnixPath(path) else {
-            let reason = "path must have 1 through \(UnixPath.pathByteLimit) bytes, none of them zero"
+            let limit = UnixPath.pathByteLimit
+            let reason = "path must have 1 through \(limit) bytes, none of them zero"
             throw .invalidArgument(
                 InvalidArgument("listen(onUnixPath: \(path))", reason, file, line)
             )
@@ -173,7 +175,9 @@ public final class StreamListener {
         reactor.backend.resumeReceiving(id)
     }
 
-    /// Accepts nobody from now on; `didStopWith` follows. On an idle listener does nothing.
+    /// Accepts nobody from now on; `didStopWith` follows.
+    ///
+    /// On an idle listener does nothing.
     public func stop() {
         guard let reactor = reactorIfOnThread("stop()") else { return }
         stop(because: nil, reactor)
@@ -268,9 +272,8 @@ public final class StreamListener {
         let place = boundAddress.map { "\($0)" } ?? "?"
         let milliseconds = Int(delay / .milliseconds(1))
         let notice = error.during("accept on \(place)")
-        reactor.note(.warning, "accept paused", [
-            "address": place, "error": error.reason, "retry_ms": "\(milliseconds)",
-        ])
+        let fields = ["address": place, "error": error.reason, "retry_ms": "\(milliseconds)"]
+        reactor.note(.warning, "accept paused", fields)
         delegateReference?.listener(self, didFailToAccept: .system(notice))
     }
 

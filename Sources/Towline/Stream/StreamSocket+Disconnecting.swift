@@ -67,7 +67,9 @@ extension StreamSocket {
 
     // MARK: Carrying out
 
-    /// Ends the connection for a reason; the first one stands. `nil` is a deliberate end.
+    /// Ends the connection for a reason; the first one stands.
+    ///
+    /// `nil` is a deliberate end.
     func disconnect(because reason: SocketError?, _ reactor: Reactor) {
         guard lifecycle.phase != .idle, lifecycle.phase != .disconnecting else { return }
         setReason(reason)

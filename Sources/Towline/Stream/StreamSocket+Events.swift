@@ -104,7 +104,7 @@ extension StreamSocket {
     /// Delivers kept and fresh bytes to the reads of the queue, in place where one piece holds a
     /// whole read; keeps what no read has taken.
     ///
-    /// - Parameter fresh: What was just received; empty when only kept bytes are looked at.
+    /// `fresh` is what was just received, and empty when only kept bytes are looked at.
     private func serve(_ fresh: RawSpan, _ reactor: Reactor) {
         var offset = 0
         var callbackCount = 0
@@ -232,7 +232,9 @@ extension StreamSocket {
 
     // MARK: Ends
 
-    /// The peer's end or a failure came. It takes effect behind the last byte in front of it.
+    /// The peer's end or a failure came.
+    ///
+    /// It takes effect behind the last byte in front of it.
     private func noteEnd(_ end: InputEnd, _ reactor: Reactor) {
         obstacles.insert(.inputHasEnded)
         inputEnd = end
@@ -259,7 +261,9 @@ extension StreamSocket {
         }
     }
 
-    /// Nothing can be sent any more. What the peer has sent is still there, and is read first.
+    /// Nothing can be sent any more.
+    ///
+    /// What the peer has sent is still there, and is read first.
     private func noteSendFailure(_ error: SocketError, _ reactor: Reactor) {
         guard lifecycle.phase == .connected, !reads.isEmpty, inputEnd == nil,
             !lifecycle.peerHasEnded

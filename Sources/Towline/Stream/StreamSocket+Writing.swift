@@ -14,8 +14,10 @@ extension StreamSocket {
         set { makeExtras().writeLowWaterMark = max(1, newValue) }
     }
 
-    /// A write that finds so many bytes waiting throws ``SocketError/writeQueueFull(waiting:limit:)``;
-    /// 64 MiB. A single larger write passes.
+    /// A write that finds so many bytes waiting throws
+    /// ``SocketError/writeQueueFull(waiting:limit:)``; 64 MiB.
+    ///
+    /// A single larger write passes.
     public var writeQueueLimit: Int {
         get { extras?.writeQueueLimit ?? 64 * 1024 * 1024 }
         set { makeExtras().writeQueueLimit = max(1, newValue) }
@@ -145,11 +147,14 @@ extension StreamSocket {
     @inline(__always)
     private func gatherFirst(_ bytes: RawSpan, _ tag: Int) -> OperationID? {
         let byteCount = bytes.byteCount
-        guard obstacles.isEmpty, writes.isEmpty, byteCount > 0, let reactor = reactorUnchecked else {
+        guard obstacles.isEmpty, writes.isEmpty, byteCount > 0, let reactor = reactorUnchecked
+        else {
             return nil
         }
         return reactor._withUnsafeGuaranteedRef { reactor -> OperationID? in
-            guard reactor.thread == towline_thread(), reactor.current == socketID else { return nil }
+            guard reactor.thread == towline_thread(), reactor.current == socketID else {
+                return nil
+            }
             let isGathered = bytes.withUnsafeBytes {
                 // Not empty, so there is a base.
                 reactor.gather.append($0.baseAddress.unsafelyUnwrapped, count: byteCount)
