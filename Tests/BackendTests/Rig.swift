@@ -15,6 +15,8 @@ enum BackendKind: String, CaseIterable, CustomTestStringConvertible {
     ///   - budget: How much a wait does for one socket.
     ///   - bufferSize: The most bytes of one receive.
     ///   - window: Bytes that a connection holds each way, roughly; `nil`, the usual.
+    /// - Returns: The two together.
+    /// - Throws: What the kernel refused.
     func makeRig(
         budget: TurnBudget = TurnBudget(),
         bufferSize: Int = 64 * 1024,
@@ -98,6 +100,11 @@ class Rig {
         return peer
     }
 
+    /// Lets go of all peers but these.
+    func dropPeers(keeping kept: [any TestPeer]) {
+        peers.removeAll { peer in !kept.contains { $0 === peer } }
+    }
+
     /// A stream that the backend has adopted, paused.
     func makeStream(_ id: SocketID? = nil) throws -> (SocketID, any TestPeer) {
         let id = id ?? nextID()
@@ -131,7 +138,7 @@ class Rig {
         until condition: () -> Bool,
         sourceLocation: SourceLocation = #_sourceLocation
     ) throws {
-        for _ in 0..<20_000 {
+        for _ in 0..<5_000 {
             if condition() { return }
             try poll()
         }
