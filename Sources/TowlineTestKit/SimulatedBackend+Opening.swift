@@ -20,6 +20,7 @@ extension SimulatedBackend {
         }
         try check(.watch)
         unadopted[descriptor] = nil
+        handedOut.remove(descriptor)
         let entry = beginEntry(for: id, kind: kind)
         entry.descriptor = descriptor
         entry.end = end
@@ -29,6 +30,7 @@ extension SimulatedBackend {
     /// Closes a descriptor that nobody adopts.
     package func discard(_ descriptor: CInt) {
         unadopted.removeValue(forKey: descriptor)?.close(.end)
+        handedOut.remove(descriptor)
         closeDescriptor(descriptor)
     }
 
@@ -146,6 +148,7 @@ extension SimulatedBackend {
         guard let descriptor = openDescriptor() else { return .failed(EMFILE) }
         accepted = listener.takeFirst()
         unadopted[descriptor] = accepted
+        handedOut.insert(descriptor)
         return .done(Int(descriptor))
     }
 

@@ -32,6 +32,8 @@ package final class SimulatedBackend: Backend {
     private(set) var entries: [SimulatedEntry?] = []
     /// Connections behind descriptors that nobody has adopted.
     var unadopted: [CInt: SimulatedEnd] = [:]
+    /// Those of them that a listener has accepted, which the sink must adopt or discard at once.
+    var handedOut: Set<CInt> = []
     private var descriptors: Set<CInt> = []
 
     var results: [SimulatedResult] = []
@@ -273,6 +275,9 @@ package final class SimulatedBackend: Backend {
         let owned = entries.compactMap { $0?.descriptor } + unadopted.keys
         let orphans = descriptors.subtracting(owned).count
         if orphans > 0 { found.append("\(orphans) descriptors are open without an entry") }
+        if !handedOut.isEmpty {
+            found.append("\(handedOut.count) were accepted, and neither adopted nor discarded")
+        }
         if Set(owned).count != owned.count { found.append("a descriptor has two entries") }
         let awaited = results.count { if case .closed = $0 { true } else { false } }
         if !isShutDown, closeCount != toldClosedCount + awaited {

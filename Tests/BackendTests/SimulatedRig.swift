@@ -7,12 +7,16 @@ final class SimulatedRig: Rig {
     let simulated: SimulatedBackend
     private var unixCount = 0
 
-    init(_ budget: TurnBudget, _ bufferSize: Int, _ window: Int32?) {
+    convenience init(_ budget: TurnBudget, _ bufferSize: Int, _ window: Int32?) {
         var conditions = NetworkConditions()
         if let window { conditions.windowByteCount = Int(window) }
         // The wakes of one test come from another thread.
         conditions.deadlockIsAnError = false
-        network = SimulatedNetwork(seed: 1, conditions: conditions)
+        self.init(SimulatedNetwork(seed: 1, conditions: conditions), budget, bufferSize)
+    }
+
+    init(_ network: SimulatedNetwork, _ budget: TurnBudget, _ bufferSize: Int) {
+        self.network = network
         simulated = SimulatedBackend(network, receiveBufferSize: bufferSize, budget: budget)
         super.init(simulated)
     }
