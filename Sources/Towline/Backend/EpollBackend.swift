@@ -312,8 +312,7 @@ final class EpollBackend: Backend {
             case .closed(let id):
                 sink.handle(.closed, of: id, from: self)
             case .connected(let id, let local):
-                guard entry(of: id) != nil else { continue }
-                sink.handle(.connected(local: local), of: id, from: self)
+                tellConnected(id, local, sink)
             case .failed(let id, let direction, let error):
                 guard entry(of: id) != nil else { continue }
                 sink.handle(.failed(direction, error), of: id, from: self)
