@@ -63,7 +63,7 @@ let package = Package(
             path: "Tests/Support",
             swiftSettings: strict
         ),
-        tests("TowlineBytesTests", ["TowlineBytes"]),
+        tests("TowlineBytesTests", ["TowlineBytes", "TestSupport"]),
         tests("TowlineTests", ["Towline", "TowlineTestKit", "TowlineBytes", "TestSupport"]),
         tests("BackendTests", ["Towline", "TowlineTestKit", "TestSupport"]),
         tests("SimulationTests", ["Towline", "TowlineTestKit", "TestSupport"]),
