@@ -115,7 +115,7 @@ import Testing
         }
     }
 
-    @Test("What stays the same in number while it flows never needs more than four times its room (P2)")
+    @Test("What flows through at a steady level needs at most four times its room (P2)")
     func boundedMemory() {
         let buffer = ByteBuffer()
         buffer.append(Array(repeating: 1, count: 700))

@@ -76,7 +76,8 @@ import Testing
 
     @Test("Wherever a text is cut once or twice, the same occurrence is found (R4)")
     func everyPairOfCuts() {
-        for (pattern, text) in [("aab", "aaab"), ("\r\n.\r\n", "a\r\r\n.\r\r\n.\r\nrest"), ("aa", "ba")] {
+        let cases = [("aab", "aaab"), ("\r\n.\r\n", "a\r\r\n.\r\r\n.\r\nrest"), ("aa", "ba")]
+        for (pattern, text) in cases {
             let bytes = Array(text.utf8)
             let expected = naiveEnd(of: Array(pattern.utf8), in: bytes)
             for first in 0...bytes.count {
@@ -109,8 +110,12 @@ import Testing
                 let pieces = [Array(text[..<cut]), Array(text[cut...])]
                 let found = end(of: pattern, in: pieces).map { $0.total(in: pieces.map(\.count)) }
                 guard found != expected else { continue }
-                let words = "\(pattern) in \(text) cut at \(cut): seed \(numbers.seed)"
-                Issue.record("\(words): \(String(describing: found)), not \(String(describing: expected))")
+                Issue.record(
+                    """
+                    \(pattern) in \(text) cut at \(cut), seed \(numbers.seed): \
+                    \(String(describing: found)) instead of \(String(describing: expected))
+                    """
+                )
             }
         }
     }
@@ -133,7 +138,7 @@ import Testing
         }
     }
 
-    @Test("The worst pattern for a naive search takes as many fallbacks as it has matched bytes (R4)")
+    @Test("The worst pattern for a naive search takes time in proportion to the text (R4)")
     func boundedFallbacks() {
         // `aaa…ab` in `aaa…a`: each byte falls back once and matches once. Doubling both may double
         // the time, and must not quadruple it; the bound lies far from either.
