@@ -62,7 +62,7 @@ let package = Package(
             exclude: ["budget.py", "docs.sh", "load.c", "setup.sh"],
             swiftSettings: strict
         ),
-        tests("TowlineBytesTests", ["TowlineBytes"]),
+        tests("TowlineBytesTests", ["TowlineBytes", "TestSupport"]),
         tests("TowlineTests", ["Towline", "TowlineTestKit", "TowlineBytes", "TestSupport"]),
         tests("BackendTests", ["Towline", "TowlineTestKit", "TestSupport"]),
         tests("SimulationTests", ["Towline", "TowlineTestKit", "TestSupport"]),
