@@ -114,8 +114,8 @@ extension Reactor {
         }
         // A backend may have to hear from the kernel before it can say that all is over: 100 times
         // 10 ms at most.
-        for round in 0... where table.count > 0 {
-            guard round < 100 else { break }
+        for _ in 0..<100 {
+            guard table.count > 0 else { break }
             closeWhatIsToBeClosed(on: backend)
             guard table.count > 0 else { break }
             guard closeList.isEmpty else { continue }
