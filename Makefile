@@ -13,7 +13,7 @@ demo: setup
 	swift build -c release --product Demo
 	swift build -c release --product Benchmarks
 	@.build/release/Demo
-	@.build/release/Benchmarks echo --rounds 3 --seconds 1
+	@.build/release/Benchmarks echo --quick
 
 # Every test, on every backend: FILTER=ReadQueue for some of them.
 test: setup

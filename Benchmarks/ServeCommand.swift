@@ -40,12 +40,13 @@ enum ServeCommand {
 
     /// Has a thread of its own sleep in `read`, so that no server's loop has anything added to it.
     private static func endWithStandardInput() throws(RunFailure) {
-        var thread = pthread_t()
-        let error = pthread_create(&thread, nil, { _ in
+        let awaitEnd: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { _ in
             var byte: UInt8 = 0
             while read(STDIN_FILENO, &byte, 1) > 0 {}
             _exit(0)
-        }, nil)
+        }
+        var thread = pthread_t()
+        let error = pthread_create(&thread, nil, awaitEnd, nil)
         guard error == 0 else { throw RunFailure("pthread_create", errno: error) }
     }
 }

@@ -7,6 +7,7 @@ final class ChildProcess {
     let id: pid_t
     private let channel: CInt
     private let name: String
+    private var hasEnded = false
 
     /// Starts a program.
     ///
@@ -14,6 +15,7 @@ final class ChildProcess {
     ///   - program: A path, or a name that is looked for in `PATH`.
     ///   - arguments: What follows the program's name.
     ///   - hidesErrors: Whether what it complains about goes nowhere.
+    /// - Throws: If the program cannot be started; nothing stays open.
     init(
         _ program: String,
         _ arguments: [String],
@@ -54,8 +56,6 @@ final class ChildProcess {
         waitpid(id, nil, 0)
     }
 
-    private var hasEnded = false
-
     /// What it prints first, up to the end of the line, which is not part of it.
     ///
     /// - Throws: If it ends, or `limit` passes, before the line has.
@@ -86,7 +86,10 @@ final class ChildProcess {
         return status & 0x7F == 0 ? status >> 8 & 0xFF : nil
     }
 
-    private func receiveByte(before deadline: ContinuousClock.Instant) throws(RunFailure) -> UInt8? {
+    /// The next byte that it prints; `nil` behind the last.
+    private func receiveByte(
+        before deadline: ContinuousClock.Instant
+    ) throws(RunFailure) -> UInt8? {
         let left = max(.zero, ContinuousClock.now.duration(to: deadline)) / .milliseconds(1)
         var waiting = pollfd(fd: channel, events: Int16(POLLIN), revents: 0)
         guard poll(&waiting, 1, CInt(left.rounded(.up))) == 1 else {

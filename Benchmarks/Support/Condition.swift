@@ -14,11 +14,11 @@ struct Condition {
 extension Condition {
     /// The program: its source, its compiler, how it was built.
     static var ofThisBuild: [Condition] {
-        let mode = isDebugBuild ? "debug build, whose figures say nothing about a release" : "release"
+        let warning = "debug build, whose figures say nothing about a release build"
         return [
             Condition("commit", commit),
-            Condition("compiler", "Swift \(compilerVersion)"),
-            Condition("build", mode),
+            Condition("compiler", "Swift \(CompilerVersion.text)"),
+            Condition("build", isDebugBuild ? warning : "release build"),
         ]
     }
 
@@ -28,9 +28,11 @@ extension Condition {
     static var ofThisMachine: [Condition] {
         var names = utsname()
         uname(&names)
-        let kernel = [text(names.sysname), text(names.release), text(names.machine)]
+        let system = String(zeroTerminated: names.sysname)
+        let release = String(zeroTerminated: names.release)
+        let architecture = String(zeroTerminated: names.machine)
         return [
-            Condition("kernel", kernel.joined(separator: " ")),
+            Condition("kernel", "\(system) \(release) \(architecture)"),
             Condition("processor", processor ?? "unknown"),
         ]
     }
@@ -62,9 +64,14 @@ extension Condition {
         }
         return nil
     }
+}
 
-    /// The text in a C array of characters, up to its zero byte.
-    private static func text(_ characters: some BitwiseCopyable) -> String {
-        withUnsafeBytes(of: characters) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+extension String {
+    /// The text in a C array of characters, which Swift sees as a tuple, up to its zero byte.
+    init(zeroTerminated characters: some BitwiseCopyable) {
+        // The bytes are those of the argument, and are looked at within the call only.
+        self = withUnsafeBytes(of: characters) { bytes in
+            String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+        }
     }
 }

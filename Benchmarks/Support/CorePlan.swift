@@ -23,7 +23,7 @@ struct CorePlan {
 
     /// The plan in words.
     var description: String {
-        guard let separate else { return "1, which servers and load share: times include its turns" }
+        guard let separate else { return "1, which servers and load share" }
         return "\(count), servers on core \(separate.server), load on core \(separate.load)"
     }
 }

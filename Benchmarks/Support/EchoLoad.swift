@@ -40,9 +40,7 @@ enum EchoLoad {
         load.duration = Int64(seconds * 1e9)
         var result = benchmark_load_result()
         guard benchmark_run_load(&load, &result) else {
-            throw RunFailure(withUnsafeBytes(of: result.failure) { text in
-                String(decoding: text.prefix { $0 != 0 }, as: UTF8.self)
-            })
+            throw RunFailure(String(zeroTerminated: result.failure))
         }
         return EchoMeasurement(
             operationCount: Int(result.operation_count),

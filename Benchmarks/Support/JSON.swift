@@ -13,7 +13,8 @@ enum JSON: CustomStringConvertible {
     var description: String { text(indentation: "") }
 
     private func text(indentation: String) -> String {
-        switch self {
+        let inner = indentation + "  "
+        return switch self {
         case .string(let value):
             Self.quoted(value)
         case .integer(let value):
@@ -22,14 +23,9 @@ enum JSON: CustomStringConvertible {
             // JSON has no infinities and no NaN.
             value.isFinite ? "\(value)" : "null"
         case .array(let values):
-            Self.lines("[", values.map { $0.text(indentation: indentation + "  ") }, "]", indentation)
+            Self.lines("[", values.map { $0.text(indentation: inner) }, "]", indentation)
         case .object(let members):
-            Self.lines(
-                "{",
-                members.map { "\(Self.quoted($0)): \($1.text(indentation: indentation + "  "))" },
-                "}",
-                indentation
-            )
+            Self.lines("{", members.map { Self.member($0, $1, inner) }, "}", indentation)
         }
     }
 
@@ -42,6 +38,10 @@ enum JSON: CustomStringConvertible {
         guard !items.isEmpty else { return opening + closing }
         let body = items.map { "\(indentation)  \($0)" }.joined(separator: ",\n")
         return "\(opening)\n\(body)\n\(indentation)\(closing)"
+    }
+
+    private static func member(_ name: String, _ value: JSON, _ indentation: String) -> String {
+        "\(quoted(name)): \(value.text(indentation: indentation))"
     }
 
     private static func quoted(_ text: String) -> String {
