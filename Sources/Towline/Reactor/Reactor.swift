@@ -209,6 +209,9 @@ public final class Reactor {
         )
     }
 
+    /// What the clock said when the last wait returned; no call where that is good enough.
+    var recentTime: MonotonicInstant { waitReturned ?? backend.now() }
+
     // MARK: Threads
 
     /// Whether the calling thread is the reactor's.

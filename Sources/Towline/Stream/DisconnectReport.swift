@@ -19,7 +19,7 @@ public struct DisconnectReport: Sendable, CustomStringConvertible {
     /// The peer, or whom the connection was meant for.
     public let remoteAddress: SocketAddress?
 
-    /// The time from the connect or accept until here; zero where it was not measured.
+    /// The time from the connect or accept until here, as exact as the turns are short.
     public let elapsed: Duration
 
     /// Bytes received on this connection.
@@ -88,7 +88,6 @@ public struct DisconnectReport: Sendable, CustomStringConvertible {
     }
 
     private var after: String {
-        guard elapsed > .zero else { return "" }
         let milliseconds = elapsed / .milliseconds(1)
         return milliseconds < 1 ? " after less than 1 ms" : " after \(Int(milliseconds)) ms"
     }

@@ -16,8 +16,6 @@ final class StreamExtras {
     // Of one connection.
 
     @exclusivity(unchecked) var timeouts = OperationTimeouts()
-    /// When it was started; `nil` where nobody measured.
-    var started: MonotonicInstant?
     var closingManner = ClosingManner.end
     /// Why nothing can be sent any more, while the peer's last bytes are still read.
     var sendFailure: SocketError?
@@ -31,7 +29,6 @@ final class StreamExtras {
     /// Forgets what belongs to one connection.
     func reset() {
         timeouts = OperationTimeouts()
-        started = nil
         closingManner = .end
         sendFailure = nil
         attempts = []

@@ -130,12 +130,11 @@ extension StreamSocket {
     }
 
     private func makeReport(_ reactor: Reactor) -> DisconnectReport {
-        let now = extras?.started.map { reactor.backend.now().since($0) }
-        return DisconnectReport(
+        DisconnectReport(
             error: reason,
             phase: extras?.phase ?? .connected,
             remoteAddress: peer,
-            elapsed: now ?? .zero,
+            elapsed: reactor.recentTime.since(started),
             receivedByteCount: receivedCount,
             sentByteCount: writes.finishedEnd,
             details: makeReportDetails()

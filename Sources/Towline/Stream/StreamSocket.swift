@@ -51,6 +51,8 @@ public final class StreamSocket {
     @exclusivity(unchecked) var reason: SocketError?
     @exclusivity(unchecked) var hasReason = false
     @exclusivity(unchecked) var peer: SocketAddress?
+    /// When it was started.
+    @exclusivity(unchecked) var started = MonotonicInstant(nanoseconds: 0)
 
     enum InputEnd {
         case ended
@@ -299,6 +301,7 @@ public final class StreamSocket {
             throw .system(error)
         }
         self.peer = peer
+        started = reactor.recentTime
         lifecycle.start(connecting: false)
         obstacles = .isPaused
     }
