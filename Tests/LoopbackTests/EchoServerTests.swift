@@ -170,7 +170,7 @@ import Towline
             let idle = try server.connect()
             idle.reset()
             // This one leaves echoes behind that nobody takes.
-            let busy = try server.connect(bufferByteCount: 4_096)
+            let busy = try server.connect(receiveBufferByteCount: 4_096)
             try busy.send(pattern(byteCount: 65_536))
             busy.reset()
         }
@@ -183,7 +183,7 @@ import Towline
 
     @Test("A peer that sends 8 MiB before it reads gets each byte back") func slowReader() throws {
         let server = try EchoServer()
-        let peer = try server.connect(bufferByteCount: 4_096)
+        let peer = try server.connect(receiveBufferByteCount: 4_096)
         let bytes = pattern(byteCount: 8 << 20)
         try peer.send(bytes)
         peer.finishSending()
@@ -274,8 +274,11 @@ private struct EchoServer {
         try ChildProcess.run(BuiltProduct.path(of: "echo-server"), arguments)
     }
 
-    func connect(bufferByteCount: CInt? = nil) throws -> BlockingPeer {
-        try BlockingPeer(connectingTo: address, bufferByteCount: bufferByteCount)
+    func connect(receiveBufferByteCount: CInt? = nil) throws -> BlockingPeer {
+        try BlockingPeer(
+            connectingTo: address,
+            receiveBufferByteCount: receiveBufferByteCount
+        )
     }
 
     func terminate() throws -> ChildProcess.Exit? {
@@ -290,9 +293,11 @@ private struct EchoServer {
     }
 }
 
-/// Bytes of which no stretch repeats soon, so that lost and doubled ones show.
+/// Bytes with a prime period, so that a lost or doubled piece of any usual size shows.
 private func pattern(byteCount: Int) -> [UInt8] {
-    (0..<byteCount).map { UInt8(truncatingIfNeeded: $0 ^ $0 >> 8 ^ $0 >> 16) }
+    var bytes = [UInt8](0..<251)
+    while bytes.count < byteCount { bytes += bytes }
+    return Array(bytes.prefix(byteCount))
 }
 
 /// A path that is nobody else's, and short enough for a Unix socket.

@@ -24,17 +24,21 @@ public final class BlockingPeer: Sendable {
     ///   - address: Where to.
     ///   - bufferByteCount: The size of the kernel's send and receive buffers, of which it doubles
     ///     small numbers and has a least one; `nil`, the kernel's own choice.
+    ///   - receiveBufferByteCount: The size of the receive buffer alone, for a peer that takes little
+    ///     but sends fast; a small send buffer waits for each acknowledgement over TCP.
     ///   - timeout: The longest that any call may take to go on.
     /// - Throws: `SystemCallError` with the call that failed.
     public convenience init(
         connectingTo address: SocketAddress,
         bufferByteCount: CInt? = nil,
+        receiveBufferByteCount: CInt? = nil,
         timeout: Duration = .seconds(10)
     ) throws {
         let number = try address.makeStreamDescriptor()
         // Before the connect, which settles the window that the buffer allows for.
         self.init(adopting: number, timeout: timeout)
         if let bufferByteCount { number.setBufferSizes(to: bufferByteCount) }
+        if var size = receiveBufferByteCount { number.setOption(SO_RCVBUF, to: &size) }
         try check("connect", address.withKernelForm { Glibc.connect(number, $0, $1) })
     }
 

@@ -39,6 +39,7 @@ extension Reactor {
     ///   - limit: The longest wait.
     ///   - waits: Whether to wait although jobs or timers have run. Who turns by hand looks at what
     ///     they did first; a reactor that runs saves the second wait.
+    /// - Throws: As ``run()``.
     func makeTurn<Source: Backend>(
         on backend: Source,
         waitingAtMost limit: Duration?,
