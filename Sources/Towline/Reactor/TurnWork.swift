@@ -60,24 +60,32 @@ final class TurnWork {
 
 /// Sockets in their order.
 ///
-/// Two arrays that change places, so that a step works on what was there when it began and nothing
-/// is allocated in steady state.
+/// Two arrays that change places, so that a step works on what was there when it began. They are
+/// counted apart and never emptied, so that in steady state nothing is allocated or moved.
 final class WorkList {
     @exclusivity(unchecked) private var filling: [SocketID] = []
+    @exclusivity(unchecked) private var count = 0
     @exclusivity(unchecked) private var draining: [SocketID] = []
 
-    var isEmpty: Bool { filling.isEmpty }
+    var isEmpty: Bool { count == 0 }
 
     func append(_ id: SocketID) {
-        filling.append(id)
+        if count < filling.count {
+            filling[count] = id
+        } else {
+            filling.append(id)
+        }
+        count += 1
     }
 
     /// Hands out what is there now, at most `limit` entries; the others stay first.
     func serve(atMost limit: Int = .max, _ body: (SocketID) -> Void) {
+        let found = count
+        let served = min(limit, found)
         swap(&filling, &draining)
-        let served = min(limit, draining.count)
+        count = 0
+        // Those that are not served come first next time, before any that are added now.
+        for index in served..<found { append(draining[index]) }
         for index in 0..<served { body(draining[index]) }
-        if served < draining.count { filling.insert(contentsOf: draining[served...], at: 0) }
-        draining.removeAll(keepingCapacity: true)
     }
 }
