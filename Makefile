@@ -13,7 +13,7 @@ demo: setup
 	swift build -c release --product Demo
 	swift build -c release --product Benchmarks
 	@.build/release/Demo
-	@.build/release/Benchmarks echo --rounds 3 --seconds 1
+	@.build/release/Benchmarks echo --quick
 
 # Every test, on every backend: FILTER=ReadQueue for some of them.
 test: setup
@@ -42,6 +42,11 @@ sanitize: setup
 # SEEDS=N random runs on the simulated backend; SEED=S for one of them.
 storm:
 	TOWLINE_SEEDS=$(SEEDS) swift test -c release --scratch-path .build/storm -Xswiftc -enable-testing --filter SimulationTests
+
+# What an echo, a connection and an idle server cost, each figure beside its budget.
+budget: setup
+	swift build -c release --product echo-server
+	python3 Tests/Support/budget.py
 
 clean:
 	rm -rf .build

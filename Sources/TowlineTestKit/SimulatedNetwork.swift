@@ -36,7 +36,7 @@ public final class SimulatedNetwork {
     ///
     /// - Parameter configuration: What the reactor is made with.
     /// - Returns: The reactor; the calling thread owns it until another makes the first turn.
-    /// - Throws: ``ReactorError/invalidConfiguration(_:)``.
+    /// - Throws: `ReactorError.invalidConfiguration`.
     public func makeReactor(
         _ configuration: Reactor.Configuration = Reactor.Configuration()
     ) throws(ReactorError) -> Reactor {

@@ -72,7 +72,9 @@ extension EpollBackend {
         var failureCount = 0
         while acceptedCount < limit, failureCount < budget.acceptsPerListener {
             // Looked up anew each time: a callback may have stopped it, or made the table grow.
-            guard let entry = entry(of: id), entry.pointee.flags.contains(.wantsInput) else { return }
+            guard let entry = entry(of: id), entry.pointee.flags.contains(.wantsInput) else {
+                return
+            }
             var address = sockaddr_storage()
             var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
             let descriptor = entry.pointee.descriptor

@@ -115,7 +115,9 @@ extension EpollBackend {
         var callCount = alreadyMade
         while byteCount < budget.receivedBytesPerSocket, callCount < budget.receivesPerSocket {
             // Looked up anew each time: a callback may have closed or paused it.
-            guard let entry = entry(of: id), entry.pointee.flags.contains(.wantsInput) else { return }
+            guard let entry = entry(of: id), entry.pointee.flags.contains(.wantsInput) else {
+                return
+            }
             let result = receive(entry.pointee.descriptor)
             guard result.value > 0 else {
                 tellEnd(id, mask, result, sink)

@@ -36,7 +36,7 @@ extension StreamSocket {
         let extras = makeExtras()
         extras.phase = .connecting
         let now = reactor.backend.now()
-        extras.started = now
+        started = now
         if nanoseconds != .max {
             extras.timeouts[.connect] = now.advanced(byNanoseconds: nanoseconds)
             armTimer(reactor)

@@ -15,6 +15,8 @@ public struct IPv4Address: Sendable, Hashable, CustomStringConvertible {
     /// Reads four decimal numbers with dots between them, such as `127.0.0.1`; else `nil`.
     public init?(_ text: String) {
         var address = in_addr()
+        // C would take a zero byte for the end, and not see what follows.
+        guard !text.utf8.contains(0) else { return nil }
         guard inet_pton(AF_INET, text, &address) == 1 else { return nil }
         rawValue = UInt32(bigEndian: address.s_addr)
     }
@@ -47,6 +49,7 @@ public struct IPv6Address: Sendable, Hashable, CustomStringConvertible {
     /// Reads an address such as `2001:db8::1`, without brackets and without a scope; else `nil`.
     public init?(_ text: String) {
         var address = in6_addr()
+        guard !text.utf8.contains(0) else { return nil }
         guard inet_pton(AF_INET6, text, &address) == 1 else { return nil }
         self.init(address)
     }

@@ -31,7 +31,7 @@ public enum SocketAddress: Sendable, Hashable, CustomStringConvertible {
             return
         }
         guard let colon = text.lastIndex(of: ":"),
-            let port = UInt16(text[text.index(after: colon)...])
+            let port = Self.number(text[text.index(after: colon)...], as: UInt16.self)
         else { return nil }
         let host = text[..<colon]
         if host.hasPrefix("["), host.hasSuffix("]") {
@@ -49,9 +49,19 @@ public enum SocketAddress: Sendable, Hashable, CustomStringConvertible {
             self = .ipv6(address, port: port)
             return
         }
-        let scopeID = UInt32(parts[1]) ?? if_nametoindex(String(parts[1]))
+        // A zero byte would end the name for the kernel, and hide what follows.
+        guard !parts[1].utf8.contains(0) else { return nil }
+        let scopeID = Self.number(parts[1], as: UInt32.self) ?? if_nametoindex(String(parts[1]))
         guard scopeID != 0 else { return nil }
         self = .ipv6(address, port: port, scopeID: scopeID)
+    }
+
+    /// Digits as a number; unlike an integer's own initialiser it takes no sign.
+    private static func number<Number: FixedWidthInteger>(
+        _ text: Substring,
+        as type: Number.Type
+    ) -> Number? {
+        text.utf8.first == UInt8(ascii: "+") ? nil : Number(text)
     }
 
     /// The port, or `nil` in the Unix domain.
@@ -135,7 +145,8 @@ extension SocketAddress {
         case .unix(let path):
             var value = sockaddr_un()
             value.sun_family = sa_family_t(AF_UNIX)
-            let bytes = path.kernelBytes
+            // A path that the kernel told may fill the field, and then has no terminator.
+            let bytes = path.kernelBytes.prefix(MemoryLayout.size(ofValue: value.sun_path))
             withUnsafeMutableBytes(of: &value.sun_path) { $0.copyBytes(from: bytes) }
             let length = MemoryLayout<sa_family_t>.size + bytes.count
             return Self.lend(&value, length: length, body)

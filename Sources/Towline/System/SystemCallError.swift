@@ -42,7 +42,7 @@ public struct SystemCallError: Error, Sendable, Hashable, CustomStringConvertibl
     package var reason: String {
         guard let words = towline_errno_words(errno) else { return name }
         let text = String(cString: words)
-        // "RPC struct is bad" keeps its capitals, "Connection refused" begins like any clause.
+        // "RFS specific error" keeps its capitals, "Connection refused" begins like any clause.
         let second = text.dropFirst().first
         let isAcronym = second.map { $0.isUppercase } ?? false
         let clause = isAcronym ? text : text.prefix(1).lowercased() + text.dropFirst()
