@@ -31,7 +31,6 @@ final class Party: StreamSocketDelegate {
     }
 
     var isOver: Bool { farewells > 0 }
-    var peerAddress: SocketAddress? { peer?.localAddress }
 
     private func complain(_ text: String) {
         storm.complain("connection \(number): \(text)")
@@ -58,7 +57,7 @@ final class Party: StreamSocketDelegate {
         if chance(2) { actOnSocket() }
     }
 
-    func begin(with socket: StreamSocket) throws {
+    func begin(with socket: StreamSocket) {
         self.socket = socket
         isStarted = true
         socket.delegate = self

@@ -14,7 +14,6 @@ final class Storm {
     let reactor: Reactor
     private var parties: [Party] = []
     private let listenAddress = SocketAddress.ipv4(.loopback, port: 7_000)
-    private let serverAddress = SocketAddress.ipv4(.loopback, port: 8_000)
 
     init(seed: UInt64) throws {
         self.seed = seed
@@ -58,21 +57,22 @@ final class Storm {
         let acceptor = StormAcceptor(self)
         let listener = StreamListener(reactor: reactor, delegate: acceptor)
         try listener.listen(on: listenAddress)
-        var waiting: [Party] = []
-        let server = network.listen(at: serverAddress) { [unowned self] peer in
-            guard !waiting.isEmpty else { return complain("a peer that nobody connected") }
-            // Which of them it is, its port tells later; all behave alike.
-            waiting.removeFirst().attach(peer)
-        }
+        var servers: [SimulatedServer] = []
         for number in 0..<numbers.number(in: 1..<6) {
             let party = Party(number, self)
             parties.append(party)
+            // A port of its own tells whose connection it is.
+            let address = SocketAddress.ipv4(.loopback, port: UInt16(8_000 + number))
             if Bool.random(using: &numbers) {
-                try party.connect(to: serverAddress, on: reactor)
-                waiting.append(party)
+                guard let server = network.listen(at: address, welcome: { party.attach($0) }) else {
+                    complain("\(address) is taken")
+                    continue
+                }
+                servers.append(server)
+                try party.connect(to: address, on: reactor)
             } else {
-                acceptor.expected.append(party)
-                party.attach(network.connect(to: listenAddress))
+                acceptor.expected[address] = party
+                party.attach(network.connect(to: listenAddress, from: address))
             }
         }
         if numbers.number(in: 0..<3) == 0 { injectFaults() }
@@ -80,7 +80,7 @@ final class Storm {
         reactor.stop()
         try reactor.turn()
         lookAtTheEnd()
-        withExtendedLifetime((acceptor, listener, server)) {}
+        withExtendedLifetime((acceptor, listener, servers)) {}
         return complaints
     }
 
@@ -116,13 +116,13 @@ final class Storm {
 /// Hands accepted sockets to the parties that wait for one.
 private final class StormAcceptor: StreamListenerDelegate {
     unowned let storm: Storm
-    var expected: [Party] = []
+    var expected: [SocketAddress: Party] = [:]
 
     init(_ storm: Storm) { self.storm = storm }
 
     func listener(_ listener: StreamListener, didAccept socket: StreamSocket) throws {
-        guard let index = expected.firstIndex(where: { $0.peerAddress == socket.remoteAddress })
-        else { return storm.complain("accepted somebody unknown: \(socket.remoteAddress as Any)") }
-        try expected.remove(at: index).begin(with: socket)
+        guard let address = socket.remoteAddress, let party = expected.removeValue(forKey: address)
+        else { return storm.complain("accepted somebody unknown") }
+        party.begin(with: socket)
     }
 }

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Storms on the simulated network") struct StormTests {
     /// How many storms; `TOWLINE_SEEDS` of the environment says otherwise.
-    private static let stormCount = number("TOWLINE_SEEDS") ?? 1_000
+    private static let stormCount = number("TOWLINE_SEEDS") ?? 200
 
     private static func number(_ name: String) -> UInt64? {
         getenv(name).flatMap { UInt64(String(cString: $0)) }

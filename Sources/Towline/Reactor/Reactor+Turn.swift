@@ -70,7 +70,7 @@ extension Reactor {
         // 1. Clock.
         let start = backend.now()
         noteBusyTime(until: start)
-        // 2. Jobs. 3. Timers. Then what the turn before has left over. 4. Flush what they wrote.
+        // 2. to 4. Jobs, timers, what was left over, and what they wrote.
         let hasWorked = hasWork(at: start)
         let now = hasWorked ? doWork(at: start, on: backend) : start
         counters.busyBeforeWait = now.nanoseconds &- start.nanoseconds
@@ -79,7 +79,7 @@ extension Reactor {
         let wait = isLook ? 0 : chooseWait(atMost: limit, from: now)
         // 6. Wait, and hand out what happened.
         try backend.wait(atMost: wait, into: self)
-        // 7. Flush the rest. 8. Results of sends. 9. Close what is to be closed, and say farewell.
+        // 7. to 9. What the events left to do.
         if !work.pending.isEmpty || backend.hasResults { finishWork(on: backend) }
         // 10. Let go.
         sweepDelegates()
@@ -102,21 +102,28 @@ extension Reactor {
         at start: MonotonicInstant,
         on backend: Source
     ) -> MonotonicInstant {
+        // 2. Jobs.
         runJobs()
+        // 3. Timers, then sockets that the turn before has cut short.
         fireTimers(at: start)
         _ = work.serve(.serveAgain) { perform(.serveAgain, for: $0) }
+        // 4. Flush what they all wrote.
         _ = work.serve(.flush) { perform(.flush, for: $0) }
         return backend.now()
     }
 
     /// Steps 7 to 9.
     private func finishWork<Source: Backend>(on backend: Source) {
+        // Deadlines that have passed although the kernel was looked at in between.
         _ = work.serve(.expire) { perform(.expire, for: $0) }
         for _ in 0..<Self.reportRounds {
+            // 7. Flush the rest.
             _ = work.serve(.flush) { perform(.flush, for: $0) }
+            // 8. Results of verbs, then those of sends: `didWrite`, which may write more.
             if backend.hasResults { backend.deliverResults(into: self) }
             guard work.serve(.reportWrites, { perform(.reportWrites, for: $0) }) else { break }
         }
+        // 9. Close what is to be closed, and say farewell.
         closeWhatIsToBeClosed(on: backend)
     }
 

@@ -98,8 +98,6 @@ extension StreamSocket {
             // From here on only the peer's farewell is awaited; nothing is an error any more.
             setReason(nil)
             flushGathered(reactor)
-            reads.removeAll()
-            kept = nil
             reactor.backend.finishSending(socketID)
             setDeadline(.finish, after: Self.lingerTimeout, reactor)
             obstacles.insert(.isPaused)
