@@ -23,11 +23,12 @@ extension SimulatedBackend {
             finishConnecting(entry, sink)
             return
         }
+        let hasFailed = entry.end?.hasFailed == true
         let end = entry.wantsInput ? receive(entry, sink) : findEnd(entry)
-        // Where the connection has failed, what the receive says comes first.
-        if entry.end?.hasFailed == false { sendPendingOutput(entry, sink) }
+        if !hasFailed { sendPendingOutput(entry, sink) }
         if let end, isOpen(entry), !entry.toldEnd { tell(end, entry, sink) }
-        if isOpen(entry) { sendPendingOutput(entry, sink) }
+        // Where the connection has failed, what the receive says comes first.
+        if hasFailed { sendPendingOutput(entry, sink) }
     }
 
     /// What a receive without bytes means.
