@@ -169,9 +169,8 @@ struct Pair {
     /// Kept, since the kernel resets what waits in a listener that is closed.
     private let listener: BlockingListener
 
-    /// - Parameters:
-    ///   - buffer: Bytes of the kernel's buffers on both sides; `nil`, the kernel's choice.
-    ///   - prepare: What to do before the connection is there.
+    /// Connects; `buffer` is the size of the kernel's buffers on both sides, `prepare` runs before
+    /// the connection is there.
     init(
         buffer: CInt? = nil,
         configuration: Reactor.Configuration = .init(backend: .epoll),

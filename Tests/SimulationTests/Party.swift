@@ -40,7 +40,8 @@ final class Party: StreamSocketDelegate {
 
     /// The byte at a place of a direction's stream.
     private func pattern(_ place: Int, fromPeer: Bool) -> UInt8 {
-        UInt8(truncatingIfNeeded: place &* 7 &+ (place >> 8) &+ number &* 31 &+ (fromPeer ? 1 : 101))
+        let direction = fromPeer ? 1 : 101
+        return UInt8(truncatingIfNeeded: place &* 7 &+ (place >> 8) &+ number &* 31 &+ direction)
     }
 
     private func pattern(_ range: Range<Int>, fromPeer: Bool) -> [UInt8] {
