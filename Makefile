@@ -36,7 +36,8 @@ docs:
 
 # Address (with leaks) and thread checks of the whole suite, each in a build folder of its own.
 sanitize: setup
-	swift test --sanitize=address --scratch-path .build/address
+	LSAN_OPTIONS=suppressions=$(CURDIR)/Tests/Support/leaks.supp:print_suppressions=0 \
+		swift test --sanitize=address --scratch-path .build/address
 	swift test --sanitize=thread --scratch-path .build/thread
 
 # SEEDS=N random runs on the simulated backend; SEED=S for one of them.

@@ -81,18 +81,24 @@ func complain(_ text: String) {
 @main
 enum EchoServer {
     static func main() {
+        exit(run(Array(CommandLine.arguments.dropFirst())))
+    }
+
+    /// Serves until it is told to end; the exit code.
+    static func run(_ words: [String]) -> CInt {
         do {
-            try serve(Arguments(Array(CommandLine.arguments.dropFirst())))
+            try serve(Arguments(words))
+            return 0
         } catch let error as UsageError {
             if error.description.isEmpty {
                 print(Arguments.usage)
-                exit(0)
+                return 0
             }
             complain("\(error.description)\n\(Arguments.usage)")
-            exit(2)
+            return 2
         } catch {
             complain("\(error)")
-            exit(1)
+            return 1
         }
     }
 

@@ -67,6 +67,7 @@ import TowlineTestKit
             try rig.poll()
             let index = try #require(first)
             peers[1 - index] = try #require(spare).1
+            rig.log.onEvent = nil
             rig.dropPeers(keeping: peers)
             rig.log.removeAll()
         }

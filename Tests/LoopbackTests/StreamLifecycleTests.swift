@@ -10,9 +10,9 @@ import Towline
         var states: [StreamSocket.State] = []
         let second = try BlockingListener()
         var ids: [SocketID] = [pair.socket.id]
-        pair.recorder.whenDisconnected = { socket in
+        pair.recorder.whenDisconnected = { [unowned recorder = pair.recorder] socket in
             states.append(socket.state)
-            guard pair.recorder.reports.count == 1 else { return }
+            guard recorder.reports.count == 1 else { return }
             #expect(throws: Never.self) { try socket.connect(to: second.address) }
             ids.append(socket.id)
         }
@@ -183,7 +183,9 @@ import Towline
     func closedBeforeFarewell() throws {
         let pair = try Pair()
         var received: [UInt8]?
-        pair.recorder.whenDisconnected = { _ in received = try? pair.peer.receiveSome() }
+        pair.recorder.whenDisconnected = { [peer = pair.peer] _ in
+            received = try? peer.receiveSome()
+        }
         pair.socket.disconnect()
         #expect(try pair.turn { pair.recorder.isDisconnected })
         #expect(received == [], "the peer sees the end from within the callback")
