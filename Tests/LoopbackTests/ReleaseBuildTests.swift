@@ -1,3 +1,4 @@
+import Glibc
 import TestSupport
 import Testing
 import Towline
@@ -32,6 +33,46 @@ import Towline
             #expect(log.allSatisfy { $0.hasPrefix("critical call from another thread refused") })
             #expect(pair.heard == [])
             #expect(pair.socket.state == .connected)
+            try pair.loop.end()
+        }
+
+        @Test("ID5: a reactor that is dropped with open sockets closes them, without a callback")
+        func droppedReactor() throws {
+            let listener = try BlockingListener()
+            let recorder = Recorder()
+            var socket: StreamSocket?
+            try {
+                let loop = try Loop()
+                socket = StreamSocket(reactor: loop.reactor, delegate: recorder)
+                try socket?.connect(to: listener.address)
+                _ = try loop.turn { !recorder.heard.isEmpty }
+            }()
+            #expect(try listener.accept().receiveSome() == [])
+            #expect(socket?.state == .idle)
+            #expect(recorder.heard.count == 1)
+            #expect(throws: SocketError.reactorStopped) { try socket?.read() }
+        }
+
+        @Test("LP11, trap 32: a descriptor closed behind the reactor's back is one critical line")
+        func closedBehind() throws {
+            let pair = try Pair()
+            var log: [String] = []
+            pair.loop.reactor.log = { log.append($0.description) }
+            var ends: [CInt] = [-1, -1]
+            _ = socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0, &ends)
+            let recorder = Recorder()
+            let socket = try StreamSocket(
+                reactor: pair.loop.reactor,
+                adopting: ends[0],
+                delegate: recorder
+            )
+            _ = close(ends[0])
+            try socket.write("x")
+            #expect(try pair.turn { recorder.isDisconnected })
+            #expect(log.count == 1)
+            #expect(log.allSatisfy { $0.hasPrefix("critical descriptor misused") })
+            #expect(pair.socket.state == .connected)
+            _ = close(ends[1])
             try pair.loop.end()
         }
     }

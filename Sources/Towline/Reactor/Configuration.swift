@@ -25,9 +25,6 @@ extension Reactor {
         /// How many sockets the tables begin with, 0 through 1,000,000; they grow by themselves.
         public var expectedSockets = 16
 
-        /// What the program calls the reactor; the framework itself does nothing with it.
-        public var name = "towline"
-
         /// The usual configuration.
         ///
         /// - Parameter backend: The backend to ask for.

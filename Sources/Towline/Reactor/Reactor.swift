@@ -264,6 +264,14 @@ public final class Reactor {
         }
     }
 
+    /// Speaks up about an error that no peer and no network can bring about: a descriptor was closed
+    /// or exchanged behind the reactor's back. Its socket fails; in a debug build, so does the process.
+    func noteIfBug(_ error: SystemCallError, _ id: SocketID) {
+        guard error.isBug else { return }
+        note(.critical, "descriptor misused", ["socket": "\(id)", "error": "\(error)"])
+        assertionFailure("the descriptor of socket \(id) was misused: \(error)")
+    }
+
     /// Writes to the log, if there is one.
     func note(
         _ level: LogEvent.Level,

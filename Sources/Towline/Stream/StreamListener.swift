@@ -31,7 +31,7 @@ public final class StreamListener {
     /// The first and the longest pause of accepting when descriptors have run out.
     private static let pauses = (first: Duration.milliseconds(100), longest: Duration.seconds(1))
 
-    @exclusivity(unchecked) private var reactorReference: Reactor?
+    @exclusivity(unchecked) private var reference: ReactorReference
     @exclusivity(unchecked) private weak var delegateReference: (any StreamListenerDelegate)?
     private var socketID = SocketID.none
     @exclusivity(unchecked) private var boundAddress: SocketAddress?
@@ -55,8 +55,13 @@ public final class StreamListener {
     ///   - reactor: The reactor that it, and the sockets that it accepts, will live on.
     ///   - delegate: Who hears of connections; held weakly.
     public init(reactor: Reactor, delegate: any StreamListenerDelegate) {
-        reactorReference = reactor
+        reference = ReactorReference(reactor)
+        reference.hold()
         delegateReference = delegate
+    }
+
+    deinit {
+        reference.letGo()
     }
 
     /// Who hears of connections; held weakly.
@@ -143,7 +148,7 @@ public final class StreamListener {
         file: StaticString = #fileID,
         line: UInt = #line
     ) throws(SocketError) {
-        let reactor = try reactorForCall("listen")
+        let reactor = try reference.forCall("listen")
         guard boundAddress == nil, socketID == .none else { throw .invalidState(.connected) }
         guard backlog >= 1 else {
             throw .invalidArgument(
@@ -172,6 +177,8 @@ public final class StreamListener {
         }
         if case .unix(let path) = address { socketFile = SocketFile(path) }
         socketID = id
+        // From here on the reactor holds the listener.
+        reference.letGo()
         reactor.backend.resumeReceiving(id)
     }
 
@@ -179,7 +186,7 @@ public final class StreamListener {
     ///
     /// On an idle listener does nothing.
     public func stop() {
-        guard let reactor = reactorIfOnThread("stop()") else { return }
+        guard let reactor = reference.ifOnThread("stop()") else { return }
         stop(because: nil, reactor)
     }
 
@@ -303,6 +310,7 @@ public final class StreamListener {
     private func sayFarewell(_ reactor: Reactor) {
         if let owner = reactor.table.remove(socketID) { reactor.bury(owner) }
         socketID = .none
+        reference.hold()
         let reason = reason
         self.reason = nil
         lastNotice = nil
@@ -316,28 +324,7 @@ public final class StreamListener {
         socketFile = nil
         boundAddress = nil
         socketID = .none
-        reactorReference = nil
-    }
-
-    // MARK: The reactor
-
-    private func reactorForCall(_ call: StaticString) throws(SocketError) -> Reactor {
-        guard let reactor = reactorReference else { throw .reactorStopped }
-        guard reactor.isOnThread || reactor.life == .fresh else {
-            reactor.refuse(call.description)
-            throw .wrongThread
-        }
-        guard reactor.isAcceptingCalls else { throw .reactorStopped }
-        return reactor
-    }
-
-    private func reactorIfOnThread(_ call: StaticString) -> Reactor? {
-        guard let reactor = reactorReference else { return nil }
-        guard reactor.isOnThread || reactor.life == .fresh else {
-            reactor.refuse(call.description)
-            return nil
-        }
-        return reactor
+        reference.forget()
     }
 }
 

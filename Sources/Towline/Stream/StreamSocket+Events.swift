@@ -19,8 +19,10 @@ extension StreamSocket {
         case .reachedEnd:
             noteEnd(.ended, reactor)
         case .failed(.receiving, let error):
+            reactor.noteIfBug(error, socketID)
             noteEnd(.failed(.system(error)), reactor)
         case .failed(.sending, let error):
+            reactor.noteIfBug(error, socketID)
             noteSendFailure(.system(error), reactor)
         case .failed(.connecting, let error):
             noteConnectFailure(error, reactor)
@@ -315,10 +317,14 @@ extension StreamSocket {
     /// Closes the socket if its delegate has gone: nothing tells when a weak reference ends.
     @inline(__always)
     func lookForDelegate(_ reactor: Reactor) {
-        guard lifecycle.phase != .disconnecting, let relay = relayReference else { return }
-        // A pinned one is there, which is cheaper to see than that a weak reference has ended.
-        let isThere = relay._withUnsafeGuaranteedRef { reactor.hasPinned($0) || $0.target != nil }
-        guard !isThere else { return }
+        guard lifecycle.phase != .disconnecting else { return }
+        if let relay = relayReference {
+            // A pinned one is there, which is cheaper to see than that a weak reference has ended.
+            let isThere = relay._withUnsafeGuaranteedRef {
+                reactor.hasPinned($0) || $0.target != nil
+            }
+            guard !isThere else { return }
+        }
         disconnect(because: .delegateGone, reactor)
     }
 

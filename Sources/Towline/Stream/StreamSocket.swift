@@ -27,13 +27,7 @@ public final class StreamSocket {
     // Everything here is touched by the reactor's thread only. No access spans a callback, so that
     // none needs a check at run time; the hot path is `received`, `read` and `write`.
 
-    /// The reactor; `nil` after it has ended.
-    ///
-    /// Held strongly while the socket is idle, and not while it is started: then the reactor holds
-    /// the socket, and lets go of it before it ends.
-    @exclusivity(unchecked) private var reactorReference: Unmanaged<Reactor>?
-    @exclusivity(unchecked) private var holdsReactor = false
-
+    @exclusivity(unchecked) private var reference: ReactorReference
     @exclusivity(unchecked) private(set) var socketID = SocketID.none
     @exclusivity(unchecked) private(set) var relayReference: Unmanaged<DelegateRelay>?
     @exclusivity(unchecked) var obstacles: Obstacles = .isNotOpen
@@ -65,8 +59,8 @@ public final class StreamSocket {
     ///   - reactor: The reactor that it will live on.
     ///   - delegate: Who hears of it; held weakly.
     public init(reactor: Reactor, delegate: (any StreamSocketDelegate)? = nil) {
-        reactorReference = .passUnretained(reactor)
-        holdReactor()
+        reference = ReactorReference(reactor)
+        reference.hold()
         if let delegate { relayReference = .passRetained(reactor.relay(to: delegate)) }
     }
 
@@ -100,13 +94,13 @@ public final class StreamSocket {
     init(accepting descriptor: CInt, from peer: SocketAddress, on reactor: Reactor)
         throws(SocketError)
     {
-        reactorReference = .passUnretained(reactor)
+        reference = ReactorReference(reactor)
         try start(on: reactor, descriptor: descriptor, peer: peer)
     }
 
     deinit {
         relayReference?.release()
-        if holdsReactor { reactorReference?.release() }
+        reference.letGo()
     }
 
     // MARK: Facts
@@ -138,7 +132,7 @@ public final class StreamSocket {
         guard isOnThread("localAddress") else { return nil }
         if let known = extras?.localAddress { return known }
         guard lifecycle.phase != .idle, lifecycle.phase != .connecting else { return nil }
-        let address = reactorReference?.takeUnretainedValue().backend.localAddress(of: socketID)
+        let address = reference.reactor?.backend.localAddress(of: socketID)
         makeExtras().localAddress = address
         return address
     }
@@ -227,39 +221,22 @@ public final class StreamSocket {
     // MARK: The reactor
 
     /// The reactor, for a call that can throw.
+    ///
+    /// - Throws: ``SocketError/wrongThread``, ``SocketError/reactorStopped``.
     func reactorForCall(_ call: StaticString) throws(SocketError) -> Reactor {
-        guard let reactor = reactorReference?.takeUnretainedValue() else { throw .reactorStopped }
-        guard reactor.isOnThread || reactor.life == .fresh else {
-            reactor.refuse(call.description)
-            throw .wrongThread
-        }
-        guard reactor.isAcceptingCalls else { throw .reactorStopped }
-        return reactor
+        try reference.forCall(call)
     }
 
     /// The reactor, for a call that cannot throw; `nil` if it must do nothing.
-    func reactorIfOnThread(_ call: StaticString) -> Reactor? {
-        guard let reactor = reactorReference?.takeUnretainedValue() else { return nil }
-        guard reactor.isOnThread || reactor.life == .fresh else {
-            reactor.refuse(call.description)
-            return nil
-        }
-        return reactor
-    }
+    func reactorIfOnThread(_ call: StaticString) -> Reactor? { reference.ifOnThread(call) }
 
     private func isOnThread(_ call: StaticString) -> Bool {
-        reactorReference == nil || reactorIfOnThread(call) != nil
+        reference.unmanaged == nil || reactorIfOnThread(call) != nil
     }
 
     /// The reference, for the fast paths of calls that check the thread by themselves.
     @inline(__always)
-    var reactorUnchecked: Unmanaged<Reactor>? { reactorReference }
-
-    private func holdReactor() {
-        guard !holdsReactor, let reactorReference else { return }
-        _ = reactorReference.retain()
-        holdsReactor = true
-    }
+    var reactorUnchecked: Unmanaged<Reactor>? { reference.unmanaged }
 
     /// Takes a slot of the table: the reactor holds the socket from here, no longer the reverse.
     func enterTable(of reactor: Reactor) throws(SocketError) {
@@ -267,24 +244,19 @@ public final class StreamSocket {
             throw .system(SystemCallError(call: "socket", errno: SystemCallError.tableIsFull))
         }
         socketID = id
-        if holdsReactor {
-            holdsReactor = false
-            // Whoever called holds the reactor, too.
-            reactorReference?.release()
-        }
+        // Whoever called holds the reactor, too.
+        reference.letGo()
     }
 
     /// The slot is free again: the socket lives as long as its user likes.
     func leaveTable() {
         socketID = .none
-        holdReactor()
+        reference.hold()
     }
 
     /// The reactor is about to go away, with the socket open.
     func loseReactor() {
-        if holdsReactor { reactorReference?.release() }
-        holdsReactor = false
-        reactorReference = nil
+        reference.forget()
     }
 
     private func start(

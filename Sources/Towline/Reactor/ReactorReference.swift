@@ -1,0 +1,60 @@
+/// How a socket or a listener holds its reactor: strongly while it is idle, and not while it is
+/// started, since then the reactor holds it, and lets go of it before it ends.
+///
+/// So neither keeps the other alive for ever, and neither ever reaches into the void.
+struct ReactorReference {
+    /// `nil` after the reactor has ended.
+    private(set) var unmanaged: Unmanaged<Reactor>?
+    private var isHolding = false
+
+    /// A reference that does not hold.
+    init(_ reactor: Reactor) {
+        unmanaged = .passUnretained(reactor)
+    }
+
+    /// The reactor, if it has not ended.
+    var reactor: Reactor? { unmanaged?.takeUnretainedValue() }
+
+    /// Holds: the owner is idle.
+    mutating func hold() {
+        guard !isHolding, let unmanaged else { return }
+        _ = unmanaged.retain()
+        isHolding = true
+    }
+
+    /// Does not hold: the reactor has the owner in its table.
+    mutating func letGo() {
+        guard isHolding else { return }
+        isHolding = false
+        unmanaged?.release()
+    }
+
+    /// Forgets the reactor, which is about to go away.
+    mutating func forget() {
+        letGo()
+        unmanaged = nil
+    }
+
+    /// The reactor, for a call that can throw.
+    ///
+    /// - Throws: ``SocketError/wrongThread``, ``SocketError/reactorStopped``.
+    func forCall(_ call: StaticString) throws(SocketError) -> Reactor {
+        guard let reactor else { throw .reactorStopped }
+        guard reactor.isOnThread || reactor.life == .fresh else {
+            reactor.refuse(call.description)
+            throw .wrongThread
+        }
+        guard reactor.isAcceptingCalls else { throw .reactorStopped }
+        return reactor
+    }
+
+    /// The reactor, for a call that cannot throw; `nil` if the call must do nothing.
+    func ifOnThread(_ call: StaticString) -> Reactor? {
+        guard let reactor else { return nil }
+        guard reactor.isOnThread || reactor.life == .fresh else {
+            reactor.refuse(call.description)
+            return nil
+        }
+        return reactor
+    }
+}
