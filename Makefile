@@ -43,5 +43,10 @@ sanitize: setup
 storm:
 	TOWLINE_SEEDS=$(SEEDS) swift test -c release --scratch-path .build/storm -Xswiftc -enable-testing --filter SimulationTests
 
+# What an echo, a connection and an idle server cost, each figure beside its budget.
+budget: setup
+	swift build -c release --product echo-server
+	python3 Tests/Support/budget.py
+
 clean:
 	rm -rf .build

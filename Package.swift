@@ -10,12 +10,15 @@ let strict: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
-/// An example is one file of `Examples`, named after its target.
+/// The files of `Examples`, each the one source of the target with its name.
+let examples = ["Demo", "EchoServer", "FirstClient", "FirstServer"]
+
 func example(_ name: String) -> Target {
     .executableTarget(
         name: name,
         dependencies: ["Towline"],
         path: "Examples",
+        exclude: examples.filter { $0 != name }.map { "\($0).swift" },
         sources: ["\(name).swift"],
         swiftSettings: strict
     )
@@ -43,11 +46,6 @@ let package = Package(
         ),
         .target(name: "TowlineTestKit", dependencies: ["Towline"], swiftSettings: strict),
 
-        example("EchoServer"),
-        example("FirstServer"),
-        example("FirstClient"),
-        example("Demo"),
-
         .target(name: "CBareEcho", path: "Benchmarks/Support/CBareEcho"),
         .executableTarget(
             name: "Benchmarks",
@@ -59,8 +57,9 @@ let package = Package(
 
         .target(
             name: "TestSupport",
-            dependencies: ["Towline"],
+            dependencies: ["Towline", "CLinux"],
             path: "Tests/Support",
+            exclude: ["budget.py", "docs.sh", "load.c", "setup.sh"],
             swiftSettings: strict
         ),
         tests("TowlineBytesTests", ["TowlineBytes", "TestSupport"]),
@@ -69,5 +68,5 @@ let package = Package(
         tests("SimulationTests", ["Towline", "TowlineTestKit", "TestSupport"]),
         tests("LoopbackTests", ["Towline", "TestSupport"]),
         tests("TidyTests", []),
-    ]
+    ] + examples.map(example)
 )

@@ -60,17 +60,20 @@ extension Reactor: EventSink {
         }
     }
 
-    /// How many slots a turn looks at for sockets whose delegate has gone.
+    /// So many slots are looked at in one turn of so many.
     private static let sweptSlots = 16
 
-    /// Step 10: looks after a few sockets that may have been left alone.
+    /// Step 10: closes sockets whose delegate has gone, which nothing tells; a few slots at a time.
+    @inline(__always)
     func sweepDelegates() {
+        if counters.turns % Self.sweptSlots == 0 { sweepSomeDelegates() }
+    }
+
+    @inline(never)
+    private func sweepSomeDelegates() {
         let used = table.usedSlots
         var slot = sweepSlot
-        // As many as there were events, so that a turn that does little does not look at many.
-        let count = min(Self.sweptSlots, used, max(1, counters.events &- counters.sweptAtEvent))
-        counters.sweptAtEvent = counters.events
-        for _ in 0..<count {
+        for _ in 0..<min(Self.sweptSlots, used) {
             if slot >= used { slot = 1 }
             // In bounds: every slot below `usedSlots` is initialised.
             let entry = table.slots + slot

@@ -2,8 +2,10 @@
 ///
 /// Prints as one line. Two are equal if their cases and values are; a thrown error inside compares by
 /// type and text.
+///
+/// Values lie behind a reference, so that an error is one word wherever it is passed or kept.
 @nonexhaustive
-public enum SocketError: Error, Sendable, CustomStringConvertible {
+public indirect enum SocketError: Error, Sendable, CustomStringConvertible {
     /// The call cannot be made in this state: a second connect, a listen while listening.
     case invalidState(StreamSocket.State)
 

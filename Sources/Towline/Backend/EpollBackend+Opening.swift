@@ -72,7 +72,9 @@ extension EpollBackend {
         var failureCount = 0
         while acceptedCount < limit, failureCount < budget.acceptsPerListener {
             // Looked up anew each time: a callback may have stopped it, or made the table grow.
-            guard let entry = entry(of: id), entry.pointee.flags.contains(.wantsInput) else { return }
+            guard let entry = entry(of: id), entry.pointee.flags.contains(.wantsInput) else {
+                return
+            }
             var address = sockaddr_storage()
             var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
             let descriptor = entry.pointee.descriptor
@@ -127,20 +129,30 @@ extension EpollBackend {
         guard failure == 0 || failure == EINPROGRESS || failure == EINTR else {
             throw SystemCallError(call: "connect", errno: failure)
         }
+        entry.pointee.flags.insert(.isConnecting)
         if failure == 0 {
-            entry.pointee.flags.formUnion([.watchesInput, .watchesHangUp])
-            try enterSet(id)
-            try noteConnected(id, on: number)
+            results.append(.connected(id, local: Self.localAddress(of: number) ?? .unix(.unnamed)))
         } else {
-            entry.pointee.flags.formUnion([.isConnecting, .watchesRoom])
+            entry.pointee.flags.insert(.watchesRoom)
             try enterSet(id)
         }
     }
 
-    /// Connected at once, as Unix sockets are: told like any other result.
-    private func noteConnected(_ id: SocketID, on descriptor: CInt) throws(SystemCallError) {
-        let local = Self.localAddress(of: descriptor) ?? .unix(.unnamed)
-        results.append(.connected(id, local: local))
+    /// Tells of a connection that was established at once, as in the Unix domain.
+    ///
+    /// It is watched from here on, and not before, so that nothing that the peer has done meanwhile
+    /// is told first.
+    func tellConnected<Sink: EventSink>(_ id: SocketID, _ local: SocketAddress, _ sink: Sink) {
+        guard let entry = entry(of: id) else { return }
+        entry.pointee.flags.remove(.isConnecting)
+        entry.pointee.flags.formUnion([.watchesInput, .watchesHangUp])
+        do {
+            try enterSet(id)
+        } catch {
+            abandonConnect(id, error)
+            return
+        }
+        sink.handle(.connected(local: local), of: id, from: self)
     }
 
     /// The attempt has come to its end; the socket's error says which.

@@ -81,7 +81,7 @@ extension EpollBackend {
     /// Goes on after a receive that filled the buffer.
     @inline(never)
     func receiveMore<Sink: EventSink>(_ id: SocketID, after count: Int, _ sink: Sink) {
-        drain(id, isEnding: false, alreadyReceived: count, alreadyMade: 1, sink)
+        drain(id, 0, alreadyReceived: count, alreadyMade: 1, sink)
     }
 
     /// Goes on after the first receive of a stream, whatever it answered.
@@ -99,25 +99,28 @@ extension EpollBackend {
         }
         deliver(result.value, of: id, sink)
         guard isEnding || result.value == receiveBufferSize else { return }
-        drain(id, isEnding: isEnding, alreadyReceived: result.value, alreadyMade: 1, sink)
+        drain(id, mask, alreadyReceived: result.value, alreadyMade: 1, sink)
     }
 
     /// Receives until the kernel has no more, the budget is used, or nobody wants more.
     private func drain<Sink: EventSink>(
         _ id: SocketID,
-        isEnding: Bool,
+        _ mask: UInt32,
         alreadyReceived: Int,
         alreadyMade: Int,
         _ sink: Sink
     ) {
+        let isEnding = mask & Self.endEvents != 0
         var byteCount = alreadyReceived
         var callCount = alreadyMade
         while byteCount < budget.receivedBytesPerSocket, callCount < budget.receivesPerSocket {
             // Looked up anew each time: a callback may have closed or paused it.
-            guard let entry = entry(of: id), entry.pointee.flags.contains(.wantsInput) else { return }
+            guard let entry = entry(of: id), entry.pointee.flags.contains(.wantsInput) else {
+                return
+            }
             let result = receive(entry.pointee.descriptor)
             guard result.value > 0 else {
-                tellEnd(id, isEnding ? Self.endEvents : 0, result, sink)
+                tellEnd(id, mask, result, sink)
                 return
             }
             byteCount += result.value
@@ -143,12 +146,25 @@ extension EpollBackend {
             return
         }
         entry.pointee.flags.insert(.toldEnd)
+        sendBeforeEnd(id, mask, sink)
+        // The callbacks of what was sent may have closed it.
+        guard self.entry(of: id) != nil else { return }
         if result.value == 0 {
             sink.handle(.reachedEnd, of: id, from: self)
         } else {
             let error = SystemCallError(call: "recv", errno: result.errno)
             sink.handle(.failed(.receiving, error), of: id, from: self)
         }
+    }
+
+    /// Room to send that came together with an end is used, and told of, before the end is told.
+    ///
+    /// Not where the connection has failed: a send would find nothing but that, and tell it first.
+    private func sendBeforeEnd<Sink: EventSink>(_ id: SocketID, _ mask: UInt32, _ sink: Sink) {
+        guard mask & towline_epoll_out != 0,
+            mask & (towline_epoll_err | towline_epoll_hup) == 0
+        else { return }
+        sendPendingOutput(id, sink)
     }
 
     /// An error or hang-up flag although a receive finds neither bytes nor an end: the reason lies

@@ -18,7 +18,9 @@ extension EpollBackend {
     }
 
     func send(_ id: SocketID, holding bytes: [UInt8], from offset: Int) -> Int {
-        guard let entry = entry(of: id), !entry.pointee.flags.contains(.cannotSend) else { return 0 }
+        guard let entry = entry(of: id), !entry.pointee.flags.contains(.cannotSend) else {
+            return 0
+        }
         guard entry.pointee.output == nil else {
             entry.pointee.output?.takeUnretainedValue().append(holding: bytes, from: offset)
             return 0
@@ -84,7 +86,9 @@ extension EpollBackend {
 
     /// Makes a place for output that the kernel has no room for, and watches for room.
     private func outputToKeep(_ id: SocketID) -> PendingOutput? {
-        guard let entry = entry(of: id), !entry.pointee.flags.contains(.cannotSend) else { return nil }
+        guard let entry = entry(of: id), !entry.pointee.flags.contains(.cannotSend) else {
+            return nil
+        }
         let output = PendingOutput()
         entry.pointee.output = Unmanaged.passRetained(output)
         if entry.pointee.flags.contains(.isInSet) {

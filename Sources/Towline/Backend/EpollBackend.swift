@@ -22,6 +22,7 @@ final class EpollBackend: Backend {
     private let waker: WakeDescriptor
 
     /// One entry for each slot, raw so that the hot path meets no exclusivity check and no retain.
+    ///
     /// `capacity` entries are initialised; it grows in `entry(for:)` only, so no pointer into it is
     /// kept across a call of the sink.
     @exclusivity(unchecked) private(set) var entries: UnsafeMutablePointer<EpollEntry>
@@ -39,6 +40,7 @@ final class EpollBackend: Backend {
 
     @exclusivity(unchecked) var figures = BackendFigures()
     @exclusivity(unchecked) var results: [EpollResult] = []
+    @exclusivity(unchecked) private var handedOutResults: [EpollResult] = []
     @exclusivity(unchecked) private(set) var waitNumber: UInt32 = 1
     private var isShutDown = false
 
@@ -205,7 +207,8 @@ final class EpollBackend: Backend {
         let slot = id.slot
         if slot >= capacity { grow(toHold: slot + 1) }
         let entry = entries + slot
-        precondition(!entry.pointee.flags.contains(.isOpen), "a slot is used by one socket at a time")
+        let isFree = !entry.pointee.flags.contains(.isOpen)
+        precondition(isFree, "a slot is used by one socket at a time")
         entry.pointee = EpollEntry(generation: id.generation, flags: .isOpen, kind: kind)
         return entry
     }
@@ -303,20 +306,19 @@ final class EpollBackend: Backend {
     func deliverResults<Sink: EventSink>(into sink: Sink) {
         guard !results.isEmpty else { return }
         // Only what was there when the step began: a callback that connects is told next time.
-        let batch = results
-        results.removeAll(keepingCapacity: true)
-        for result in batch {
-            switch result {
+        swap(&results, &handedOutResults)
+        for index in handedOutResults.indices {
+            switch handedOutResults[index] {
             case .closed(let id):
                 sink.handle(.closed, of: id, from: self)
             case .connected(let id, let local):
-                guard entry(of: id) != nil else { continue }
-                sink.handle(.connected(local: local), of: id, from: self)
+                tellConnected(id, local, sink)
             case .failed(let id, let direction, let error):
                 guard entry(of: id) != nil else { continue }
                 sink.handle(.failed(direction, error), of: id, from: self)
             }
         }
+        handedOutResults.removeAll(keepingCapacity: true)
     }
 
     func shutDown() {

@@ -25,7 +25,7 @@ extension Reactor {
         /// How many sockets the tables begin with, 0 through 1,000,000; they grow by themselves.
         public var expectedSockets = 16
 
-        /// The name of the reactor in its log and of a thread that ``Reactor/start(_:)`` makes.
+        /// What the program calls the reactor; the framework itself does nothing with it.
         public var name = "towline"
 
         /// The usual configuration.

@@ -43,7 +43,7 @@ final class JobQueue: Sendable {
     }
 
     /// Ends the loop's sleep if it sleeps or is about to.
-    func wakeIfSleeping() {
+    private func wakeIfSleeping() {
         if isSleeping.exchange(false, ordering: .sequentiallyConsistent) {
             wakesWrittenCount.add(1, ordering: .relaxed)
             wakeLoop()

@@ -4,12 +4,13 @@ extension Reactor {
     /// A value: copies name the same timer. It does not keep the reactor alive, and after the reactor
     /// has ended every call does nothing.
     public struct Timer {
-        fileprivate weak var reactor: Reactor?
+        fileprivate let link: ReactorLink?
         fileprivate let key: TimerQueue<TimerWork>.Key
 
         /// Whether the timer will fire.
         public var isPending: Bool {
-            guard let reactor, reactor.isOnThread, reactor.timers.contains(key) else { return false }
+            guard let reactor = link?.reactor, reactor.isOnThread, reactor.timers.contains(key)
+            else { return false }
             // A running one-shot timer waits far away for its callback to return.
             return reactor.runningTimer != key
                 || reactor.timers.deadline(of: key) != .distantFuture
@@ -19,7 +20,7 @@ extension Reactor {
         ///
         /// From any callback, the timer's own included; nothing happens if it has fired already.
         public func cancel() {
-            guard let reactor else { return }
+            guard let reactor = link?.reactor else { return }
             guard reactor.isOnThread else {
                 reactor.refuse("Timer.cancel()")
                 return
@@ -36,12 +37,33 @@ extension Reactor {
         ///
         /// - Parameter delay: Negative counts as zero, more than 292 years as never.
         public func reschedule(after delay: Duration) {
-            guard let reactor else { return }
+            guard let reactor = link?.reactor else { return }
             guard reactor.isOnThread else {
                 reactor.refuse("Timer.reschedule(after:)")
                 return
             }
             reactor.timers.move(key, to: reactor.backend.now().advanced(by: delay))
+        }
+    }
+
+    /// Reaches the reactor for as long as it lives, for what may outlive it on its thread.
+    ///
+    /// Not a weak reference: the first one of an object makes every retain and release of it cost
+    /// three times as much, from then on.
+    final class ReactorLink {
+        /// The reactor clears it before it goes away.
+        fileprivate(set) var reference: Unmanaged<Reactor>?
+
+        init() {}
+
+        var reactor: Reactor? { reference?.takeUnretainedValue() }
+
+        func connect(_ reactor: Reactor) {
+            reference = .passUnretained(reactor)
+        }
+
+        func disconnect() {
+            reference = nil
         }
     }
 
@@ -90,18 +112,17 @@ extension Reactor {
     private func schedule(_ work: TimerWork, after delay: Duration) -> Timer {
         guard isOnThread || life == .fresh else {
             refuse("schedule")
-            return Timer(reactor: nil, key: TimerQueue.noKey)
+            return Timer(link: nil, key: TimerQueue.noKey)
         }
-        guard life != .ended else { return Timer(reactor: nil, key: TimerQueue.noKey) }
+        guard life != .ended else { return Timer(link: nil, key: TimerQueue.noKey) }
         let deadline = backend.now().advanced(by: delay)
-        return Timer(reactor: self, key: timers.insert(work, at: deadline))
+        return Timer(link: link, key: timers.insert(work, at: deadline))
     }
 
     // MARK: Step 3 of the turn
 
     /// Fires what is due, in the order of deadlines and then of creation.
-    func fireTimers(at now: MonotonicInstant) -> Bool {
-        guard let first = timers.nextDeadline, first <= now else { return false }
+    func fireTimers(at now: MonotonicInstant) {
         let end = timers.nextSequence
         var firedCount = 0
         while firedCount < configuration.budget.timers,
@@ -112,7 +133,6 @@ extension Reactor {
             counters.timerLateness.add(now.nanoseconds &- timer.deadline.nanoseconds)
             fire(timer.key, timer.payload, due: timer.deadline, at: now)
         }
-        return true
     }
 
     private func fire(

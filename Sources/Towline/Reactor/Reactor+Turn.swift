@@ -26,14 +26,27 @@ extension Reactor {
     /// How often steps 7 and 8 are repeated while callbacks of `didWrite` write.
     private static let reportRounds = 4
 
+    func run<Source: Backend>(on backend: Source) throws(ReactorError) {
+        repeat {
+            try makeTurn(on: backend, waitingAtMost: nil, evenAfterWork: true)
+        } while life != .ended
+    }
+
     /// Makes a turn, and ends the reactor if that was asked for within it.
-    func makeTurn(waitingAtMost limit: Duration?) throws(ReactorError) {
+    ///
+    /// - Parameters:
+    ///   - backend: The reactor's backend.
+    ///   - limit: The longest wait.
+    ///   - waits: Whether to wait although jobs or timers have run. Who turns by hand looks at what
+    ///     they did first; a reactor that runs saves the second wait.
+    func makeTurn<Source: Backend>(
+        on backend: Source,
+        waitingAtMost limit: Duration?,
+        evenAfterWork waits: Bool
+    ) throws(ReactorError) {
         try beginTurn()
         do {
-            switch selected {
-            case .epoll(let backend): try makeTurn(on: backend, waitingAtMost: limit)
-            case .other(let backend): try makeTurn(on: backend, waitingAtMost: limit)
-            }
+            try makeSteps(on: backend, waitingAtMost: limit, evenAfterWork: waits)
         } catch {
             life = .idle
             throw .system(error)
@@ -45,40 +58,65 @@ extension Reactor {
         }
     }
 
-    /// The turn. Callbacks never nest: each step calls them one after the other.
-    private func makeTurn<Source: Backend>(
+    /// The turn.
+    ///
+    /// Callbacks never nest: each step calls them one after the other.
+    private func makeSteps<Source: Backend>(
         on backend: Source,
-        waitingAtMost limit: Duration?
+        waitingAtMost limit: Duration?,
+        evenAfterWork waits: Bool
     ) throws(SystemCallError) {
         // 1. Clock.
         let start = backend.now()
         noteBusyTime(until: start)
-        // 2. Jobs. 3. Timers. Then what the turn before has left over.
-        let hasRunJobs = runJobs()
-        let hasFired = fireTimers(at: start)
-        let hasServed = againList.serve { perform(.serveAgain, for: $0) }
-        // 4. Flush what they wrote.
-        let hasFlushed = flushList.serve { perform(.flush, for: $0) }
-        // 5. Choose the wait. Where nothing has run, the clock still says what it said.
-        let isLater = hasRunJobs || hasFired || hasServed || hasFlushed
-        let now = isLater ? backend.now() : start
+        // 2. Jobs. 3. Timers. Then what the turn before has left over. 4. Flush what they wrote.
+        let hasWorked = hasWork(at: start)
+        let now = hasWorked ? doWork(at: start, on: backend) : start
         counters.busyBeforeWait = now.nanoseconds &- start.nanoseconds
-        let wait = chooseWait(atMost: limit, from: now, hasResults: backend.hasResults)
+        // 5. Choose the wait.
+        let isLook = hasWorked && !waits || backend.hasResults
+        let wait = isLook ? 0 : chooseWait(atMost: limit, from: now)
         // 6. Wait, and hand out what happened.
         try backend.wait(atMost: wait, into: self)
-        _ = expireList.serve { perform(.expire, for: $0) }
-        // 7. Flush the rest. 8. Results of sends, which may write more.
-        for _ in 0..<Self.reportRounds {
-            _ = flushList.serve { perform(.flush, for: $0) }
-            if backend.hasResults { backend.deliverResults(into: self) }
-            guard reportList.serve({ perform(.reportWrites, for: $0) }) else { break }
-        }
-        // 9. Close what is to be closed, and say farewell.
-        closeWhatIsToBeClosed(on: backend)
+        // 7. Flush the rest. 8. Results of sends. 9. Close what is to be closed, and say farewell.
+        if !work.pending.isEmpty || backend.hasResults { finishWork(on: backend) }
         // 10. Let go.
         sweepDelegates()
         releaseGraveyard()
         counters.turns &+= 1
+    }
+
+    // MARK: Steps
+
+    /// Whether steps 2 to 4 have anything to do.
+    @inline(__always)
+    private func hasWork(at now: MonotonicInstant) -> Bool {
+        if !work.pending.isEmpty || !jobs.isEmpty { return true }
+        guard let deadline = timers.nextDeadline else { return false }
+        return deadline <= now
+    }
+
+    /// Steps 2 to 4; what the clock says then.
+    private func doWork<Source: Backend>(
+        at start: MonotonicInstant,
+        on backend: Source
+    ) -> MonotonicInstant {
+        runJobs()
+        fireTimers(at: start)
+        _ = work.serve(.serveAgain) { perform(.serveAgain, for: $0) }
+        _ = work.serve(.flush) { perform(.flush, for: $0) }
+        return backend.now()
+    }
+
+    /// Steps 7 to 9.
+    private func finishWork<Source: Backend>(on backend: Source) {
+        _ = work.serve(.expire) { perform(.expire, for: $0) }
+        for _ in 0..<Self.reportRounds {
+            _ = work.serve(.flush) { perform(.flush, for: $0) }
+            if backend.hasResults { backend.deliverResults(into: self) }
+            guard work.serve(.reportWrites, { perform(.reportWrites, for: $0) }) else { break }
+        }
+        closeWhatIsToBeClosed(on: backend)
     }
 
     // MARK: Beginning and ending
@@ -112,20 +150,7 @@ extension Reactor {
         for kind in [OwnerKind.listener, .stream, .plain] {
             for id in table.ids(of: kind) { perform(.end(.reactorStopped), for: id) }
         }
-        // A backend may have to hear from the kernel before it can say that all is over: 100 times
-        // 10 ms at most.
-        for round in 0... where table.count > 0 {
-            guard round < 100 else { break }
-            closeWhatIsToBeClosed(on: backend)
-            guard table.count > 0 else { break }
-            guard closeList.isEmpty else { continue }
-            do {
-                try backend.wait(atMost: 10_000_000, into: self)
-            } catch {
-                note(.critical, "wait failed while ending", ["error": "\(error)"])
-                break
-            }
-        }
+        finishClosings()
         let droppedTimers = timers.removeAll()
         let droppedJobs = jobs.close()
         life = .ended
@@ -139,6 +164,27 @@ extension Reactor {
         withExtendedLifetime((droppedTimers, droppedJobs)) {}
     }
 
+    /// Closes until nobody is left.
+    ///
+    /// A backend may have to hear from the kernel before it can say that all is over: 100 times 10
+    /// ms at most.
+    private func finishClosings() {
+        var waitCount = 0
+        while table.count > 0, waitCount < 100 {
+            closeWhatIsToBeClosed(on: backend)
+            guard table.count > 0, !work.pending.contains(.close), !backend.hasResults else {
+                continue
+            }
+            waitCount += 1
+            do {
+                try backend.wait(atMost: 10_000_000, into: self)
+            } catch {
+                note(.critical, "wait failed while ending", ["error": "\(error)"])
+                return
+            }
+        }
+    }
+
     /// Lets go of owners that could not end in order; each is idle afterwards, without a callback.
     func detachOwners() {
         for kind in [OwnerKind.listener, .stream, .plain] {
@@ -146,43 +192,33 @@ extension Reactor {
         }
     }
 
-    // MARK: Steps
+    // MARK: Single steps
 
-    private func runJobs() -> Bool {
-        guard !jobs.isEmpty else { return false }
+    private func runJobs() {
+        guard !jobs.isEmpty else { return }
         for job in jobs.take(atMost: configuration.budget.jobs) {
             counters.jobsRun &+= 1
             job(self)
         }
-        return true
     }
 
     /// The wait in nanoseconds: none if something is left over, else until the next deadline.
-    private func chooseWait(
-        atMost limit: Duration?,
-        from now: MonotonicInstant,
-        hasResults: Bool
-    ) -> Int64? {
+    private func chooseWait(atMost limit: Duration?, from now: MonotonicInstant) -> Int64? {
         var wait = limit?.saturatedNanoseconds
         if let deadline = nextDeadline {
             let rest = max(0, deadline.nanoseconds &- now.nanoseconds)
             wait = min(wait ?? rest, rest)
         }
-        guard wait != 0, !hasResults, !hasListedWork, life == .turning else { return 0 }
+        guard wait != 0, work.pending.isEmpty, life == .turning else { return 0 }
         return jobs.beginSleep() ? wait : 0
     }
 
     /// Whether a turn should follow at once.
-    var hasWorkLeft: Bool { hasListedWork || !jobs.isEmpty || backend.hasResults }
-
-    private var hasListedWork: Bool {
-        !(againList.isEmpty && flushList.isEmpty && reportList.isEmpty && closeList.isEmpty
-            && expireList.isEmpty)
-    }
+    var hasWorkLeft: Bool { !work.pending.isEmpty || !jobs.isEmpty || backend.hasResults }
 
     private func closeWhatIsToBeClosed<Source: Backend>(on backend: Source) {
         let limit = configuration.budget.closings
-        let hasClosed = closeList.serve(atMost: limit) { perform(.close, for: $0) }
+        let hasClosed = work.serve(.close, atMost: limit) { perform(.close, for: $0) }
         if hasClosed || backend.hasResults { backend.deliverResults(into: self) }
     }
 
@@ -190,10 +226,9 @@ extension Reactor {
         pinnedRelay = nil
         pinnedObject = nil
         guard !graveyard.isEmpty else { return }
-        // Taken out first: a deinit may let go of more.
-        let dead = graveyard
-        graveyard = []
-        withExtendedLifetime(dead) {}
+        // Exchanged first: a deinit may let go of more.
+        swap(&graveyard, &emptiedGraveyard)
+        emptiedGraveyard.removeAll(keepingCapacity: true)
     }
 
     /// Notes how long the loop was busy since its last wait, with clock values it has anyway.

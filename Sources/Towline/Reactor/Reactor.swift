@@ -46,16 +46,11 @@ public final class Reactor {
     /// The relay made last; a listener's sockets mostly share their delegate.
     var lastRelay: AnyObject?
 
-    /// Sockets with writes to hand over, with kept bytes to look at, with finished writes to report,
-    /// and those that are to be closed.
-    let flushList = WorkList()
-    let againList = WorkList()
-    let reportList = WorkList()
-    let closeList = WorkList()
-    /// Sockets with a read or write whose time is up, to be asked about behind the wait.
-    let expireList = WorkList()
+    let work = TurnWork()
+    let link = ReactorLink()
     /// What was let go of during the turn, until its end.
     @exclusivity(unchecked) var graveyard: [AnyObject] = []
+    @exclusivity(unchecked) var emptiedGraveyard: [AnyObject] = []
     /// Listeners that wait for a descriptor, and so hear when one of this reactor's is closed.
     var listenersInNeed: [SocketID] = []
     /// Called each time a socket has ended; for a drain.
@@ -123,13 +118,15 @@ public final class Reactor {
         thread = towline_thread()
         gather = GatherBuffer(capacity: 256 * 1024)
         table = SocketTable(expectedSockets: configuration.expectedSockets)
+        link.connect(self)
     }
 
     deinit {
         if table.count > 0 {
-            assertionFailure("a reactor with open sockets was let go of; call stop() and run() first")
+            assertionFailure("a reactor went away with open sockets; call stop() and run() first")
             detachOwners()
         }
+        link.disconnect()
         _ = jobs.close()
         selected.backend.shutDown()
         gather.deallocate()
@@ -147,10 +144,16 @@ public final class Reactor {
     ///   ``ReactorError/reactorStopped`` if it has ended before; ``ReactorError/system(_:)`` if the
     ///   kernel refuses the wait itself.
     public func run() throws(ReactorError) {
-        repeat { try makeTurn(waitingAtMost: nil) } while life != .ended
+        switch selected {
+        case .epoll(let backend): try run(on: backend)
+        case .other(let backend): try run(on: backend)
+        }
     }
 
     /// Makes one turn: jobs, timers, one wait, what happened, and what came of it.
+    ///
+    /// A turn in which a job or a timer has run does not wait, so that a loop around it can look at
+    /// what they did.
     ///
     /// - Parameter limit: The longest wait; zero for a look, `nil` until something happens.
     /// - Returns: What the turn did, and when the next one is due.
@@ -158,7 +161,12 @@ public final class Reactor {
     @discardableResult
     public func turn(waitingAtMost limit: Duration? = nil) throws(ReactorError) -> TurnReport {
         let eventsBefore = counters.events
-        try makeTurn(waitingAtMost: limit)
+        switch selected {
+        case .epoll(let backend):
+            try makeTurn(on: backend, waitingAtMost: limit, evenAfterWork: false)
+        case .other(let backend):
+            try makeTurn(on: backend, waitingAtMost: limit, evenAfterWork: false)
+        }
         return report(eventCount: counters.events &- eventsBefore)
     }
 
@@ -261,8 +269,10 @@ public final class Reactor {
     }
 }
 
-/// The backend in use. The one that matters for speed is named, so that the compiler can see
-/// through it; any other is reached through its protocol.
+/// The backend in use.
+///
+/// The one that matters for speed is named, so that the compiler can see through it; any other is
+/// reached through its protocol.
 enum SelectedBackend {
     case epoll(EpollBackend)
     case other(any Backend)
@@ -292,33 +302,4 @@ public struct TurnReport: Sendable, Hashable {
 
     /// The time until the next deadline; `nil` when no timer is set.
     public let untilNextDeadline: Duration?
-}
-
-/// Sockets that a step of the turn has to do with, in their order.
-///
-/// Two arrays that change places, so that a step works on what was there when it began and nothing
-/// is allocated in steady state.
-final class WorkList {
-    @exclusivity(unchecked) private var filling: [SocketID] = []
-    @exclusivity(unchecked) private var draining: [SocketID] = []
-
-    @inline(__always)
-    var isEmpty: Bool { filling.isEmpty }
-
-    func append(_ id: SocketID) {
-        filling.append(id)
-    }
-
-    /// Hands out what is there now, at most `limit` entries; the others stay first.
-    ///
-    /// - Returns: Whether anything was handed out.
-    func serve(atMost limit: Int = .max, _ body: (SocketID) -> Void) -> Bool {
-        guard !filling.isEmpty else { return false }
-        swap(&filling, &draining)
-        let served = min(limit, draining.count)
-        for index in 0..<served { body(draining[index]) }
-        if served < draining.count { filling.insert(contentsOf: draining[served...], at: 0) }
-        draining.removeAll(keepingCapacity: true)
-        return true
-    }
 }

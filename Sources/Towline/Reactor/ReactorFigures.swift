@@ -103,8 +103,6 @@ struct Counters {
     var timersFired = 0
     var periodsSkipped = 0
     var jobsRun = 0
-    /// How many events there had been when the last sweep was made.
-    var sweptAtEvent = 0
     /// Nanoseconds from the turn's beginning to its wait.
     var busyBeforeWait: Int64 = 0
     var timerLateness = TimeHistogram()

@@ -19,7 +19,8 @@ public final class ReactorHandle: Sendable {
 
     /// Has the reactor make a turn, even if nothing happened.
     public func wake() {
-        jobs.wakeIfSleeping()
+        // A job, so that a loop that is about to sleep sees it, too.
+        _ = jobs.append { _ in }
     }
 
     /// Ends the reactor behind the turn that it makes next; see ``Reactor/stop()``.

@@ -35,8 +35,9 @@ struct SocketTable {
     /// Slots that have been given back, the last one to be used first: it is the warmest.
     private var freeSlots: [UInt32] = []
 
-    /// Slots below this number have been used at some time. Slot 0 is nobody's, so that the ID 1
-    /// and 0 are nobody's either.
+    /// Slots below this number have been used at some time.
+    ///
+    /// Slot 0 is nobody's, so that the ID 1 and 0 are nobody's either.
     private(set) var usedSlots = 1
 
     /// How many owners there are.
@@ -69,7 +70,9 @@ struct SocketTable {
         guard number < capacity else { return nil }
         // In bounds by the line above.
         let slot = slots + number
-        guard slot.pointee.generation == id.generation, slot.pointee.kind != .free else { return nil }
+        guard slot.pointee.generation == id.generation, slot.pointee.kind != .free else {
+            return nil
+        }
         return slot
     }
 

@@ -21,7 +21,8 @@ public struct TimeHistogram: Sendable, Hashable {
         var sum = 0
         for index in counts.indices {
             sum += counts[index]
-            if sum > 0, Double(sum) >= wanted { return .nanoseconds(Int64(1) << Int64(min(index, 62))) }
+            guard sum > 0, Double(sum) >= wanted else { continue }
+            return .nanoseconds(Int64(1) << Int64(min(index, 62)))
         }
         return .zero
     }

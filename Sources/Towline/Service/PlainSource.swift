@@ -54,7 +54,7 @@ final class PlainSource {
     func close(_ reactor: Reactor) {
         guard id != .none else { return }
         reactor.backend.pauseReceiving(id)
-        reactor.closeList.append(id)
+        reactor.work.add(id, to: .close)
     }
 
     func detach() {

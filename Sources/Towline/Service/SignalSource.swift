@@ -10,7 +10,7 @@ internal import Glibc
 ///
 /// Source: signalfd(2), pthread_sigmask(3).
 public final class SignalSource {
-    private weak var reactor: Reactor?
+    private let link: Reactor.ReactorLink
     private let source: PlainSource
 
     /// Blocks `signals` in the calling thread, and has `handler` called for each that comes.
@@ -47,12 +47,12 @@ public final class SignalSource {
             pthread_sigmask(SIG_SETMASK, &before, nil)
             throw .system(error)
         }
-        self.reactor = reactor
+        link = reactor.link
     }
 
     /// Hears no more signals; they stay blocked.
     public func stop() {
-        guard let reactor else { return }
+        guard let reactor = link.reactor else { return }
         guard reactor.isOnThread || reactor.life == .fresh else {
             reactor.refuse("SignalSource.stop()")
             return

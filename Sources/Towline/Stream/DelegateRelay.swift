@@ -200,7 +200,14 @@ extension Reactor {
 
     /// The relay to a delegate, the one made last if that is to the same.
     func relay(to delegate: any StreamSocketDelegate) -> DelegateRelay {
-        if let last = lastRelay as? DelegateRelay, last.target === delegate { return last }
+        if let last = lastRelay {
+            let relay = unsafeDowncast(last, to: DelegateRelay.self)
+            let address = UnsafeRawPointer(
+                Unmanaged.passUnretained(delegate as AnyObject).toOpaque()
+            )
+            // Pinned first: an address says nothing once what lay there has gone.
+            if relay.address == address, pin(relay) { return relay }
+        }
         let relay = DelegateRelay.make(delegate)
         lastRelay = relay
         return relay

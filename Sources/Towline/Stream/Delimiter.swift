@@ -25,7 +25,9 @@ public struct Delimiter: Sendable, Hashable, CustomStringConvertible {
     /// A zero byte.
     public static let zero = Delimiter([0])
 
-    /// A delimiter of these bytes. An empty one is refused by the read that is given it.
+    /// A delimiter of these bytes.
+    ///
+    /// An empty one is refused by the read that is given it.
     public init(_ bytes: some Collection<UInt8>) {
         storage = bytes.isEmpty ? nil : Storage(BytePattern(Array(bytes)))
     }

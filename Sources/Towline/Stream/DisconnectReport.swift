@@ -22,23 +22,59 @@ public struct DisconnectReport: Sendable, CustomStringConvertible {
     /// The time from the connect or accept until here; zero where it was not measured.
     public let elapsed: Duration
 
-    /// Bytes that came and that no read has delivered, those of an interrupted read included.
-    public let unreadBytes: [UInt8]
-
-    /// The tags of reads that were not complete, in their order.
-    public let incompleteReads: [Int]
-
-    /// The writes that were not complete, in their order.
-    public let incompleteWrites: [IncompleteWrite]
-
-    /// Each address that was tried and failed, in the order of the failures.
-    public let attempts: [ConnectAttempt]
-
     /// Bytes received on this connection.
     public let receivedByteCount: Int
 
     /// Bytes of it that the kernel took from us.
     public let sentByteCount: Int
+
+    /// What a report of a plain end does not have; kept apart, since thousands may end in one turn.
+    enum Details {
+        case none
+        case oneRead(tag: Int)
+        case several(Lists)
+    }
+
+    final class Lists: Sendable {
+        let unreadBytes: [UInt8]
+        let incompleteReads: [Int]
+        let incompleteWrites: [IncompleteWrite]
+        let attempts: [ConnectAttempt]
+
+        init(
+            unreadBytes: [UInt8],
+            incompleteReads: [Int],
+            incompleteWrites: [IncompleteWrite],
+            attempts: [ConnectAttempt]
+        ) {
+            self.unreadBytes = unreadBytes
+            self.incompleteReads = incompleteReads
+            self.incompleteWrites = incompleteWrites
+            self.attempts = attempts
+        }
+    }
+
+    let details: Details
+
+    private var lists: Lists? {
+        if case .several(let lists) = details { return lists }
+        return nil
+    }
+
+    /// Bytes that came and that no read has delivered, those of an interrupted read included.
+    public var unreadBytes: [UInt8] { lists?.unreadBytes ?? [] }
+
+    /// The tags of reads that were not complete, in their order.
+    public var incompleteReads: [Int] {
+        if case .oneRead(let tag) = details { return [tag] }
+        return lists?.incompleteReads ?? []
+    }
+
+    /// The writes that were not complete, in their order.
+    public var incompleteWrites: [IncompleteWrite] { lists?.incompleteWrites ?? [] }
+
+    /// Each address that was tried and failed, in the order of the failures.
+    public var attempts: [ConnectAttempt] { lists?.attempts ?? [] }
 
     /// The report as one line.
     public var description: String {

@@ -8,6 +8,13 @@ public struct IOProgress: Sendable, Hashable {
 
     /// Bytes in all; `nil` where only the end will tell.
     public let total: Int?
+
+    /// Describes progress.
+    public init(newBytes: Int, bytesDone: Int, total: Int?) {
+        self.newBytes = newBytes
+        self.bytesDone = bytesDone
+        self.total = total
+    }
 }
 
 /// What is to become of a read or a write whose time is up.

@@ -60,10 +60,14 @@ struct ReadQueue {
 
     var current: ReadRequest? { count == 0 ? nil : first }
 
+    /// The current read's timeout in nanoseconds, `Int64.max` without one.
+    var currentTimeout: Int64 { count == 0 ? .max : first.timeout }
+
     /// All tags, the current one first.
     var tags: [Int] {
         guard count > 0 else { return [] }
-        return [first.tag] + (rest?.all.map(\.tag) ?? [])
+        guard let rest, !rest.isEmpty else { return [first.tag] }
+        return [first.tag] + rest.all.map(\.tag)
     }
 
     /// Adds a read that takes whatever comes, and waits for ever, to an empty queue.
@@ -116,7 +120,11 @@ struct ReadQueue {
     }
 
     mutating func removeAll() {
-        while count > 0 { removeFirst() }
+        guard count > 0 else { return }
+        count = 0
+        isPlain = false
+        first.delimiter = nil
+        rest = nil
     }
 
     private mutating func makeCurrent(_ request: ReadRequest) {

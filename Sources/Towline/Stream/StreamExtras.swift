@@ -15,15 +15,10 @@ final class StreamExtras {
 
     // Of one connection.
 
-    var timeouts = OperationTimeouts()
+    @exclusivity(unchecked) var timeouts = OperationTimeouts()
     /// When it was started; `nil` where nobody measured.
     var started: MonotonicInstant?
-    /// The first reason for its end, and whether there is one; no reason is a deliberate end.
-    var reason: SocketError?
-    var hasReason = false
     var closingManner = ClosingManner.end
-    /// What came behind the last bytes, to take effect when they have been read.
-    var inputEnd: InputEnd?
     /// Why nothing can be sent any more, while the peer's last bytes are still read.
     var sendFailure: SocketError?
     var attempts: [ConnectAttempt] = []
@@ -33,19 +28,11 @@ final class StreamExtras {
     /// The pause before a connect to a full Unix backlog is tried again, in nanoseconds.
     var retryDelay: Int64 = 1_000_000
 
-    enum InputEnd {
-        case ended
-        case failed(SocketError)
-    }
-
     /// Forgets what belongs to one connection.
     func reset() {
         timeouts = OperationTimeouts()
         started = nil
-        reason = nil
-        hasReason = false
         closingManner = .end
-        inputEnd = nil
         sendFailure = nil
         attempts = []
         readProgress = 0

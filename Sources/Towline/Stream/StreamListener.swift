@@ -31,10 +31,10 @@ public final class StreamListener {
     /// The first and the longest pause of accepting when descriptors have run out.
     private static let pauses = (first: Duration.milliseconds(100), longest: Duration.seconds(1))
 
-    private var reactorReference: Reactor?
-    private weak var delegateReference: (any StreamListenerDelegate)?
+    @exclusivity(unchecked) private var reactorReference: Reactor?
+    @exclusivity(unchecked) private weak var delegateReference: (any StreamListenerDelegate)?
     private var socketID = SocketID.none
-    private var boundAddress: SocketAddress?
+    @exclusivity(unchecked) private var boundAddress: SocketAddress?
     private var socketFile: SocketFile?
     private var reason: SocketError?
 
@@ -44,10 +44,10 @@ public final class StreamListener {
     private var lastNotice: MonotonicInstant?
 
     /// What accepted sockets begin with; takes effect with the next listen.
-    public var options = SocketOptions()
+    @exclusivity(unchecked) public var options = SocketOptions()
 
     /// What accepted sockets do when their peer sends its end; ``HalfClosePolicy/finishWrites``.
-    public var halfClosePolicy = HalfClosePolicy.finishWrites
+    @exclusivity(unchecked) public var halfClosePolicy = HalfClosePolicy.finishWrites
 
     /// Makes an idle listener.
     ///
@@ -59,8 +59,9 @@ public final class StreamListener {
         delegateReference = delegate
     }
 
-    /// Who hears of connections; held weakly. A listener whose delegate has gone closes the
-    /// connections that it accepts.
+    /// Who hears of connections; held weakly.
+    ///
+    /// A listener whose delegate has gone closes the connections that it accepts.
     public var delegate: (any StreamListenerDelegate)? {
         get { delegateReference }
         set { delegateReference = newValue }
@@ -110,7 +111,8 @@ public final class StreamListener {
         line: UInt = #line
     ) throws(SocketError) {
         guard let unixPath = UnixPath(path) else {
-            let reason = "path must have 1 through \(UnixPath.pathByteLimit) bytes, none of them zero"
+            let limit = UnixPath.pathByteLimit
+            let reason = "path must have 1 through \(limit) bytes, none of them zero"
             throw .invalidArgument(
                 InvalidArgument("listen(onUnixPath: \(path))", reason, file, line)
             )
@@ -173,7 +175,9 @@ public final class StreamListener {
         reactor.backend.resumeReceiving(id)
     }
 
-    /// Accepts nobody from now on; `didStopWith` follows. On an idle listener does nothing.
+    /// Accepts nobody from now on; `didStopWith` follows.
+    ///
+    /// On an idle listener does nothing.
     public func stop() {
         guard let reactor = reactorIfOnThread("stop()") else { return }
         stop(because: nil, reactor)
@@ -255,8 +259,8 @@ public final class StreamListener {
         pause = min(pause * 2, Self.pauses.longest)
         let id = socketID
         resumption?.cancel()
-        resumption = reactor.schedule(after: delay) { [weak reactor] in
-            reactor?.perform(.noteFreeDescriptor, for: id)
+        resumption = reactor.schedule(after: delay) { [link = reactor.link] in
+            link.reactor?.perform(.noteFreeDescriptor, for: id)
         }
         tell(error, retryAfter: delay, reactor)
     }
@@ -268,9 +272,8 @@ public final class StreamListener {
         let place = boundAddress.map { "\($0)" } ?? "?"
         let milliseconds = Int(delay / .milliseconds(1))
         let notice = error.during("accept on \(place)")
-        reactor.note(.warning, "accept paused", [
-            "address": place, "error": error.reason, "retry_ms": "\(milliseconds)",
-        ])
+        let fields = ["address": place, "error": error.reason, "retry_ms": "\(milliseconds)"]
+        reactor.note(.warning, "accept paused", fields)
         delegateReference?.listener(self, didFailToAccept: .system(notice))
     }
 
@@ -294,7 +297,7 @@ public final class StreamListener {
         socketFile?.remove()
         socketFile = nil
         reactor.backend.pauseReceiving(socketID)
-        reactor.closeList.append(socketID)
+        reactor.work.add(socketID, to: .close)
     }
 
     private func sayFarewell(_ reactor: Reactor) {

@@ -53,14 +53,23 @@ extension StreamSocket {
         if let timer = extras?.timeouts.timer { reactor.timers.remove(timer) }
         reactor.table.replaceOwner(of: id, with: Remnant(), kind: .remnant)
         reactor.bury(self)
-        if !wasClosing { reactor.closeList.append(id) }
+        if !wasClosing { reactor.work.add(id, to: .close) }
         if reactor.current == id { reactor.current = .none }
         becomeIdle()
     }
 
+    /// Ends as a drain wants it: what is written is sent, and nothing sent is lost.
+    func finishForDrain() {
+        guard reactorIfOnThread("socketShouldFinish(_:)") != nil, lifecycle.isOpen else { return }
+        setReason(.reactorStopped)
+        disconnect(.afterWrites)
+    }
+
     // MARK: Carrying out
 
-    /// Ends the connection for a reason; the first one stands. `nil` is a deliberate end.
+    /// Ends the connection for a reason; the first one stands.
+    ///
+    /// `nil` is a deliberate end.
     func disconnect(because reason: SocketError?, _ reactor: Reactor) {
         guard lifecycle.phase != .idle, lifecycle.phase != .disconnecting else { return }
         setReason(reason)
@@ -68,12 +77,9 @@ extension StreamSocket {
     }
 
     func setReason(_ reason: SocketError?) {
-        let extras = extras
-        guard extras?.hasReason != true else { return }
-        guard reason != nil || extras != nil else { return }
-        let made = makeExtras()
-        made.reason = reason
-        made.hasReason = true
+        guard !hasReason else { return }
+        self.reason = reason
+        hasReason = true
     }
 
     /// Carries out what the lifecycle has decided.
@@ -82,13 +88,15 @@ extension StreamSocket {
         case .none:
             break
         case .close:
+            // Only now: while writes were awaited behind the peer's end, one might have failed.
+            if lifecycle.peerHasEnded { setReason(.closedByPeer) }
             obstacles.insert(.isNotOpen)
             if reactor.current == socketID { reactor.gather.removeAll() }
-            reactor.closeList.append(socketID)
+            reactor.work.add(socketID, to: .close)
         case .finish:
             obstacles.insert(.isNotOpen)
             // From here on only the peer's farewell is awaited; nothing is an error any more.
-            makeExtras().hasReason = true
+            setReason(nil)
             flushGathered(reactor)
             reads.removeAll()
             kept = nil
@@ -124,16 +132,28 @@ extension StreamSocket {
     private func makeReport(_ reactor: Reactor) -> DisconnectReport {
         let now = extras?.started.map { reactor.backend.now().since($0) }
         return DisconnectReport(
-            error: extras?.reason,
+            error: reason,
             phase: extras?.phase ?? .connected,
             remoteAddress: peer,
             elapsed: now ?? .zero,
-            unreadBytes: kept?.withBytes { [UInt8]($0) } ?? [],
-            incompleteReads: reads.tags,
-            incompleteWrites: writes.incomplete,
-            attempts: extras?.attempts ?? [],
             receivedByteCount: receivedCount,
-            sentByteCount: writes.finishedEnd
+            sentByteCount: writes.finishedEnd,
+            details: makeReportDetails()
+        )
+    }
+
+    /// What only some reports have.
+    private func makeReportDetails() -> DisconnectReport.Details {
+        guard kept != nil || reads.count > 1 || !writes.isEmpty || extras != nil else {
+            return reads.current.map { .oneRead(tag: $0.tag) } ?? .none
+        }
+        return .several(
+            DisconnectReport.Lists(
+                unreadBytes: kept?.withBytes { [UInt8]($0) } ?? [],
+                incompleteReads: reads.tags,
+                incompleteWrites: writes.incomplete,
+                attempts: extras?.attempts ?? []
+            )
         )
     }
 
@@ -146,6 +166,9 @@ extension StreamSocket {
         writes.reset()
         kept = nil
         receivedCount = 0
+        inputEnd = nil
+        reason = nil
+        hasReason = false
         extras?.reset()
         leaveTable()
     }

@@ -104,7 +104,7 @@ extension StreamSocket {
     /// Delivers kept and fresh bytes to the reads of the queue, in place where one piece holds a
     /// whole read; keeps what no read has taken.
     ///
-    /// - Parameter fresh: What was just received; empty when only kept bytes are looked at.
+    /// `fresh` is what was just received, and empty when only kept bytes are looked at.
     private func serve(_ fresh: RawSpan, _ reactor: Reactor) {
         var offset = 0
         var callbackCount = 0
@@ -129,7 +129,7 @@ extension StreamSocket {
             keep(fresh.extracting(offset..<fresh.byteCount))
         }
         reactor.endCallbacks()
-        if callbackCount == limit, !reads.isEmpty { list(.again, on: reactor.againList) }
+        if callbackCount == limit, !reads.isEmpty { list(for: .serveAgain, reactor) }
     }
 
     /// Moves as many fresh bytes behind the kept ones as the read can need.
@@ -232,37 +232,42 @@ extension StreamSocket {
 
     // MARK: Ends
 
-    /// The peer's end or a failure came. It takes effect behind the last byte in front of it.
-    private func noteEnd(_ end: StreamExtras.InputEnd, _ reactor: Reactor) {
+    /// The peer's end or a failure came.
+    ///
+    /// It takes effect behind the last byte in front of it.
+    private func noteEnd(_ end: InputEnd, _ reactor: Reactor) {
         obstacles.insert(.inputHasEnded)
-        makeExtras().inputEnd = end
+        inputEnd = end
         settle(reactor)
     }
 
     /// Lets the end take effect, if no read can still be served with kept bytes.
     private func applyEnd(_ reactor: Reactor) {
-        guard let extras, let end = extras.inputEnd else { return }
+        guard let end = inputEnd else { return }
         if kept != nil, lifecycle.phase == .connected {
             // Bytes that nobody has asked for stay for whoever will; the peer's end is behind them.
-            guard !reads.isEmpty, !listed.contains(.again) else { return }
+            guard !reads.isEmpty, !listed.contains(.serveAgain) else { return }
         }
-        extras.inputEnd = nil
+        inputEnd = nil
         switch end {
         case .failed(let error):
-            disconnect(because: extras.sendFailure ?? error, reactor)
+            disconnect(because: extras?.sendFailure ?? error, reactor)
         case .ended:
-            if let failure = extras.sendFailure {
+            if let failure = extras?.sendFailure {
                 disconnect(because: failure, reactor)
                 return
             }
-            if lifecycle.phase == .connected { setReason(.closedByPeer) }
-            perform(lifecycle.peerEnded(extras.halfClosePolicy, queues), reactor)
+            perform(lifecycle.peerEnded(halfClosePolicy, queues), reactor)
         }
     }
 
-    /// Nothing can be sent any more. What the peer has sent is still there, and is read first.
+    /// Nothing can be sent any more.
+    ///
+    /// What the peer has sent is still there, and is read first.
     private func noteSendFailure(_ error: SocketError, _ reactor: Reactor) {
-        guard lifecycle.phase == .connected, !reads.isEmpty, extras?.inputEnd == nil else {
+        guard lifecycle.phase == .connected, !reads.isEmpty, inputEnd == nil,
+            !lifecycle.peerHasEnded
+        else {
             disconnect(because: error, reactor)
             return
         }
@@ -283,14 +288,15 @@ extension StreamSocket {
             flushQueued(reactor)
             settle(reactor)
         case .serveAgain:
-            listed.remove(.again)
+            listed.remove(.serveAgain)
             serve(RawSpan(), reactor)
             settle(reactor)
         case .reportWrites:
-            listed.remove(.report)
+            listed.remove(.reportWrites)
             reportWrites(reactor)
             settle(reactor)
         case .close:
+            reportFinishedWrites(reactor)
             reactor.backend.close(socketID, extras?.closingManner ?? .end)
         case .noteTime(let now):
             noteTime(now, reactor)
@@ -333,7 +339,7 @@ extension StreamSocket {
             }
             guard writes.finished != nil else { break }
             guard callbackCount < reactor.configuration.budget.callbacksPerSocket else {
-                list(.report, on: reactor.reportList)
+                list(for: .reportWrites, reactor)
                 break
             }
             callbackCount += 1
@@ -345,6 +351,18 @@ extension StreamSocket {
         {
             extras.isAboveHighWaterMark = false
             call(reactor) { try $0.didBecomeWritable(self) }
+        }
+        reactor.endCallbacks()
+    }
+
+    /// Tells of writes that were complete before the connection ended; a deliberate end of ours has
+    /// given them up.
+    private func reportFinishedWrites(_ reactor: Reactor) {
+        guard reason != nil, writes.finished != nil else { return }
+        reactor.beginCallbacks(of: socketID)
+        while let write = writes.finished, lifecycle.phase == .disconnecting {
+            writes.removeFirst()
+            if !isSkipping(.didWrite) { call(reactor) { try $0.didWrite(self, write.tag) } }
         }
         reactor.endCallbacks()
     }
@@ -384,7 +402,7 @@ extension StreamSocket {
         if writes.hasQueued, !writes.isSending { flushQueued(reactor) }
         followCurrentRead(reactor)
         followCurrentWrite(reactor)
-        if kept != nil, !reads.isEmpty, extras?.inputEnd != nil, !listed.contains(.again) {
+        if kept != nil, !reads.isEmpty, inputEnd != nil, !listed.contains(.serveAgain) {
             // Once more, so that the end finds no read that kept bytes could have completed.
             serveBeforeEnd(reactor)
         }
@@ -401,7 +419,7 @@ extension StreamSocket {
         }
     }
 
-    private var isWaitingForTurn: Bool { listed.contains(.again) }
+    private var isWaitingForTurn: Bool { listed.contains(.serveAgain) }
 
     private func serveBeforeEnd(_ reactor: Reactor) {
         serve(RawSpan(), reactor)
@@ -412,7 +430,8 @@ extension StreamSocket {
     var queues: Lifecycle.Queues {
         Lifecycle.Queues(
             hasReads: !reads.isEmpty,
-            hasWrites: writes.pendingBytes > 0 || writes.hasQueued,
+            // One that is finished and not told of yet counts: its callback comes first.
+            hasWrites: !writes.isEmpty,
             hasWritten: writes.acceptedEnd > 0
         )
     }

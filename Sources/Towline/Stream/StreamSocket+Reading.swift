@@ -202,8 +202,8 @@ extension StreamSocket {
             pause(reactor)
             return
         }
-        if kept != nil || extras?.inputEnd != nil {
-            list(.again, on: reactor.againList)
+        if kept != nil || inputEnd != nil {
+            list(for: .serveAgain, reactor)
         } else {
             resume(reactor)
         }
@@ -222,9 +222,9 @@ extension StreamSocket {
     }
 
     /// Puts the socket on one of the reactor's lists, once.
-    func list(_ listing: Listings, on list: WorkList) {
-        guard !listed.contains(listing) else { return }
-        listed.insert(listing)
-        list.append(socketID)
+    func list(for step: TurnSteps, _ reactor: Reactor) {
+        guard !listed.contains(step) else { return }
+        listed.insert(step)
+        reactor.work.add(socketID, to: step)
     }
 }

@@ -3,16 +3,17 @@ internal import TowlineBytes
 extension StreamSocket {
     /// The current read may be another one: its clock starts when it becomes current.
     func followCurrentRead(_ reactor: Reactor) {
-        let request = reads.current
-        guard request?.timeout ?? .max != .max || extras?.timeouts.readOperation != nil else { return }
-        let hasChanged = makeExtras().timeouts.follow(read: request, now: reactor.backend.now)
+        let isTimed = reads.currentTimeout != .max
+        guard isTimed || extras?.timeouts.readOperation != nil else { return }
+        let extras = makeExtras()
+        let hasChanged = extras.timeouts.follow(read: reads.current, now: reactor.backend.now)
         if hasChanged { armTimer(reactor) }
     }
 
     /// The current write may be another one.
     func followCurrentWrite(_ reactor: Reactor) {
-        let index = writes.unfinishedIndex
-        let request = index.map { writes[$0] }
+        guard !writes.isEmpty || extras != nil else { return }
+        let request = writes.unfinishedIndex.map { writes[$0] }
         guard request?.timeout ?? .max != .max || extras?.timeouts.writeOperation != nil else {
             return
         }
@@ -65,12 +66,13 @@ extension StreamSocket {
         }
         if extras.timeouts.isDue(.finish, at: now) {
             extras.timeouts.clear(.finish)
-            disconnect(because: extras.sendFailure, reactor)
+            if let failure = extras.sendFailure { setReason(failure) }
+            perform(lifecycle.close(), reactor)
         }
         if extras.timeouts.isDue(.read, at: now) || extras.timeouts.isDue(.write, at: now) {
             // What the kernel has already is looked at first: a loop that was late must not take
             // that for a peer that was.
-            reactor.expireList.append(socketID)
+            reactor.work.add(socketID, to: .expire)
         } else {
             rearm(reactor)
         }

@@ -14,8 +14,10 @@ extension StreamSocket {
         set { makeExtras().writeLowWaterMark = max(1, newValue) }
     }
 
-    /// A write that finds so many bytes waiting throws ``SocketError/writeQueueFull(waiting:limit:)``;
-    /// 64 MiB. A single larger write passes.
+    /// A write that finds so many bytes waiting throws
+    /// ``SocketError/writeQueueFull(waiting:limit:)``; 64 MiB.
+    ///
+    /// A single larger write passes.
     public var writeQueueLimit: Int {
         get { extras?.writeQueueLimit ?? 64 * 1024 * 1024 }
         set { makeExtras().writeQueueLimit = max(1, newValue) }
@@ -145,11 +147,14 @@ extension StreamSocket {
     @inline(__always)
     private func gatherFirst(_ bytes: RawSpan, _ tag: Int) -> OperationID? {
         let byteCount = bytes.byteCount
-        guard obstacles.isEmpty, writes.isEmpty, byteCount > 0, let reactor = reactorUnchecked else {
+        guard obstacles.isEmpty, writes.isEmpty, byteCount > 0, let reactor = reactorUnchecked
+        else {
             return nil
         }
         return reactor._withUnsafeGuaranteedRef { reactor -> OperationID? in
-            guard reactor.thread == towline_thread(), reactor.current == socketID else { return nil }
+            guard reactor.thread == towline_thread(), reactor.current == socketID else {
+                return nil
+            }
             let isGathered = bytes.withUnsafeBytes {
                 // Not empty, so there is a base.
                 reactor.gather.append($0.baseAddress.unsafelyUnwrapped, count: byteCount)
@@ -191,7 +196,7 @@ extension StreamSocket {
             request.bytes = array ?? [UInt8](bytes)
             writes.append(request, isGathered: false)
             obstacles.insert(.hasPendingWrites)
-            if reactor.current != socketID { list(.flush, on: reactor.flushList) }
+            if reactor.current != socketID { list(for: .flush, reactor) }
         }
         noteHighWater()
         return id
@@ -238,7 +243,7 @@ extension StreamSocket {
             }
             guard lifecycle.phase == .connected, extras?.sendFailure == nil else { return }
         }
-        if writes.finished != nil { list(.report, on: reactor.reportList) }
+        if writes.finished != nil { list(for: .reportWrites, reactor) }
     }
 
     /// Copies small writes together, as many as fit.
@@ -257,7 +262,7 @@ extension StreamSocket {
     /// Counts bytes that the kernel has taken; what is finished is reported in step 8 of the turn.
     func acknowledge(_ byteCount: Int, _ reactor: Reactor) {
         writes.acknowledge(byteCount)
-        if byteCount > 0 || writes.finished != nil { list(.report, on: reactor.reportList) }
+        if byteCount > 0 || writes.finished != nil { list(for: .reportWrites, reactor) }
         if writes.isSending || writes.hasQueued {
             obstacles.insert(.hasPendingWrites)
         } else {

@@ -27,15 +27,17 @@ public final class StreamSocket {
     // Everything here is touched by the reactor's thread only. No access spans a callback, so that
     // none needs a check at run time; the hot path is `received`, `read` and `write`.
 
-    /// The reactor; `nil` after it has ended. Held strongly while the socket is idle, and not while
-    /// it is started: then the reactor holds the socket, and lets go of it before it ends.
+    /// The reactor; `nil` after it has ended.
+    ///
+    /// Held strongly while the socket is idle, and not while it is started: then the reactor holds
+    /// the socket, and lets go of it before it ends.
     @exclusivity(unchecked) private var reactorReference: Unmanaged<Reactor>?
     @exclusivity(unchecked) private var holdsReactor = false
 
     @exclusivity(unchecked) private(set) var socketID = SocketID.none
     @exclusivity(unchecked) private(set) var relayReference: Unmanaged<DelegateRelay>?
     @exclusivity(unchecked) var obstacles: Obstacles = .isNotOpen
-    @exclusivity(unchecked) var listed: Listings = []
+    @exclusivity(unchecked) var listed: TurnSteps = []
     @exclusivity(unchecked) var lifecycle = Lifecycle()
     @exclusivity(unchecked) var reads = ReadQueue()
     @exclusivity(unchecked) var writes = WriteQueue()
@@ -43,7 +45,17 @@ public final class StreamSocket {
     @exclusivity(unchecked) var kept: ByteBuffer?
     @exclusivity(unchecked) var extras: StreamExtras?
     @exclusivity(unchecked) var receivedCount = 0
+    /// What came behind the last bytes, to take effect when they have been read.
+    @exclusivity(unchecked) var inputEnd: InputEnd?
+    /// The first reason for its end, and whether there is one; no reason is a deliberate end.
+    @exclusivity(unchecked) var reason: SocketError?
+    @exclusivity(unchecked) var hasReason = false
     @exclusivity(unchecked) var peer: SocketAddress?
+
+    enum InputEnd {
+        case ended
+        case failed(SocketError)
+    }
 
     /// Makes an idle socket.
     ///
@@ -57,7 +69,9 @@ public final class StreamSocket {
     }
 
     /// Takes over a connected stream descriptor of the IPv4, IPv6 or Unix family; it is made
-    /// non-blocking and close-on-exec. The socket begins connected, without `didConnectTo`.
+    /// non-blocking and close-on-exec.
+    ///
+    /// The socket begins connected, without `didConnectTo`.
     ///
     /// - Parameters:
     ///   - reactor: The reactor that it will live on.
@@ -109,13 +123,15 @@ public final class StreamSocket {
         }
     }
 
-    /// The peer, or whom the socket connects to; `nil` while nothing is started. Still answers in
-    /// the terminal callback.
+    /// The peer, or whom the socket connects to; `nil` while nothing is started.
+    ///
+    /// Still answers in the terminal callback.
     public var remoteAddress: SocketAddress? { isOnThread("remoteAddress") ? peer : nil }
 
-    /// Where the connection begins on this host; `nil` while it is not established. Asked of the
-    /// kernel once and remembered, so that it still answers in the terminal callback if it was asked
-    /// before.
+    /// Where the connection begins on this host; `nil` while it is not established.
+    ///
+    /// Asked of the kernel once and remembered, so that it still answers in the terminal callback
+    /// if it was asked before.
     public var localAddress: SocketAddress? {
         guard isOnThread("localAddress") else { return nil }
         if let known = extras?.localAddress { return known }
@@ -125,8 +141,9 @@ public final class StreamSocket {
         return address
     }
 
-    /// What the kernel is asked for; takes effect with the next start. An accepted socket begins with
-    /// its listener's.
+    /// What the kernel is asked for; takes effect with the next start.
+    ///
+    /// An accepted socket begins with its listener's.
     public var options: SocketOptions {
         get { extras?.options ?? SocketOptions() }
         set { makeExtras().options = newValue }
@@ -134,8 +151,7 @@ public final class StreamSocket {
 
     /// Changes the options of a live socket, and those of the next start.
     ///
-    /// - Parameters:
-    ///   - options: The options; those that are `nil` stay what they are.
+    /// - Parameter options: The options; those that are `nil` stay what they are.
     /// - Throws: ``SocketError/system(_:)`` with the option that the kernel refused; those before it
     ///   stay set. ``SocketError/notConnected``, ``SocketError/wrongThread``.
     public func apply(_ options: SocketOptions) throws(SocketError) {
@@ -166,14 +182,20 @@ public final class StreamSocket {
 
     // MARK: The delegate
 
-    /// Who hears of the socket; held weakly. May be set at any time: the new delegate hears the next
-    /// callback, the old one none. One that goes away during a turn lives until its end at most, and
-    /// then the socket closes with ``SocketError/delegateGone``.
+    /// Who hears of the socket; held weakly.
+    ///
+    /// May be set at any time: the new delegate hears the next callback, the old one none. One that
+    /// goes away during a turn lives until its end at most, and then the socket closes with
+    /// ``SocketError/delegateGone``.
     public var delegate: (any StreamSocketDelegate)? {
         get { relayReference?.takeUnretainedValue().delegate() }
         set {
             guard let reactor = reactorIfOnThread("delegate") else { return }
-            setRelay(newValue.map { reactor.relay(to: $0) }, reactor)
+            if let newValue {
+                setRelay(reactor.relay(to: newValue), reactor)
+            } else {
+                setRelay(nil, reactor)
+            }
         }
     }
 
@@ -309,13 +331,4 @@ struct Obstacles: OptionSet {
     static let inputHasEnded = Obstacles(rawValue: 1 << 5)
     /// A deadline runs.
     static let hasDeadline = Obstacles(rawValue: 1 << 6)
-}
-
-/// On which of the reactor's lists a socket stands, so that it stands there once.
-struct Listings: OptionSet {
-    let rawValue: UInt8
-
-    static let flush = Listings(rawValue: 1 << 0)
-    static let again = Listings(rawValue: 1 << 1)
-    static let report = Listings(rawValue: 1 << 2)
 }

@@ -43,6 +43,7 @@ public protocol StreamSocketDelegate: AnyObject {
     ///   - tag: The read's tag.
     ///   - elapsed: Its timeout and all extensions so far.
     ///   - byteCount: The bytes that it has so far.
+    /// - Returns: Whether the read goes on, ends alone, or ends the connection.
     func socket(
         _ socket: StreamSocket,
         shouldTimeOutRead tag: Int,
@@ -57,6 +58,7 @@ public protocol StreamSocketDelegate: AnyObject {
     ///   - tag: The write's tag.
     ///   - elapsed: Its timeout and all extensions so far.
     ///   - byteCount: Its bytes that the kernel has taken so far.
+    /// - Returns: Whether the write goes on, ends alone, or ends the connection.
     func socket(
         _ socket: StreamSocket,
         shouldTimeOutWrite tag: Int,
@@ -132,8 +134,8 @@ extension StreamSocketDelegate {
         byteCount: Int
     ) -> TimeoutDecision { .disconnect }
 
-    /// Disconnects when the writes are with the kernel.
+    /// Disconnects when the writes are with the kernel, with ``SocketError/reactorStopped``.
     public func socketShouldFinish(_ socket: StreamSocket) {
-        socket.disconnect(.afterWrites)
+        socket.finishForDrain()
     }
 }

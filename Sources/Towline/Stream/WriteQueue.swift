@@ -170,7 +170,12 @@ struct WriteQueue {
 
     /// The first request that is not finished, whose time runs; `nil` if there is none.
     var unfinishedIndex: Int? {
-        (0..<count).first { $0 >= handedCount || self[$0].end > finishedEnd }
+        var index = 0
+        while index < count {
+            if index >= handedCount || self[index].end > finishedEnd { return index }
+            index += 1
+        }
+        return nil
     }
 
     /// Forgets a request of which nothing is handed over, as if it had never been asked for.
@@ -196,7 +201,8 @@ struct WriteQueue {
 
     /// What is not finished: tag, bytes finished, bytes in all.
     var incomplete: [IncompleteWrite] {
-        (0..<count).compactMap { index in
+        guard count > 0 else { return [] }
+        return (0..<count).compactMap { index in
             let request = self[index]
             guard request.end > finishedEnd || index >= handedCount else { return nil }
             let missing = min(request.count, request.end - finishedEnd)
@@ -210,6 +216,13 @@ struct WriteQueue {
 
     /// Drops everything and begins a new stream.
     mutating func reset() {
-        self = WriteQueue()
+        first.bytes = nil
+        rest = nil
+        count = 0
+        acceptedEnd = 0
+        handedEnd = 0
+        finishedEnd = 0
+        toldEnd = 0
+        handedCount = 0
     }
 }

@@ -50,6 +50,7 @@ extension RawSpan {
     /// - Parameters:
     ///   - byte: The value to look for.
     ///   - start: 0 through `byteCount`; where to begin.
+    /// - Returns: The offset from the beginning of the span.
     ///
     /// Source: memchr(3).
     public func firstIndex(of byte: UInt8, from start: Int = 0) -> Int? {

@@ -1,0 +1,37 @@
+internal import CBareEcho
+internal import Glibc
+
+/// `Benchmarks echo`: compares an echo through the delegate with the limit and with the usual way.
+enum EchoCommand {
+    static func run(_ words: ArraySlice<String>) throws {
+        guard !words.contains("--help") else {
+            print(EchoOptions.usage)
+            return
+        }
+        let options = try EchoOptions(words)
+        let descriptorLimit = Int(benchmark_raise_descriptor_limit())
+        guard options.descriptorCount <= descriptorLimit else {
+            throw RunFailure(
+                "\(options.descriptorCount) descriptors are needed and \(descriptorLimit) allowed;"
+                    + " raise the limit (ulimit -n) or ask for fewer --connections"
+            )
+        }
+        let cores = CorePlan.current
+        let comparison = try EchoComparison(options, cores)
+        let report = EchoReport(
+            options: options,
+            conditions: comparison.conditions(descriptorLimit: descriptorLimit)
+        )
+        Benchmarks.complain("this takes about \(options.estimatedSeconds) s")
+        if !options.printsJSON { print(report.head) }
+        var results: [WorkloadResult] = []
+        for workload in options.workloads {
+            let result = try comparison.measure(workload)
+            if !options.printsJSON { print(report.table(of: result)) }
+            fflush(nil)
+            results.append(result)
+        }
+        try comparison.end()
+        if options.printsJSON { print(report.json(of: results)) }
+    }
+}

@@ -1,0 +1,62 @@
+internal import Towline
+
+/// What the simulated backend knows of one ID.
+final class SimulatedEntry {
+    /// Bytes that the network would not take yet: a piece, and how much of it is finished.
+    struct Piece {
+        let bytes: [UInt8]
+        var offset: Int
+
+        var count: Int { bytes.count - offset }
+    }
+
+    let id: SocketID
+    let kind: SocketKind
+    var descriptor: CInt?
+
+    /// A connect under way.
+    var attempt: SimulatedConnect?
+    /// The connection of a stream, from when it is established.
+    var end: SimulatedEnd?
+    var listener: SimulatedListener?
+
+    /// Bytes, or connections, are wanted.
+    var wantsInput = false
+    /// `connected` was told, or need not be.
+    var isConnected = false
+    /// A hang-up was told.
+    var toldHangUp = false
+    /// The end, or a failure to receive, was told: nothing more comes.
+    var toldEnd = false
+    /// A failure to send was met: nothing more goes.
+    var cannotSend = false
+    /// The end is to be sent behind the pending output.
+    var finishesAfterOutput = false
+    /// The wait in which a listener last accepted somebody.
+    var acceptedInWait = 0
+
+    var output: [Piece] = []
+
+    /// The books: bytes asked to be sent, and those that were said to be finished.
+    var askedBytes = 0
+    var finishedBytes = 0
+
+    init(id: SocketID, kind: SocketKind) {
+        self.id = id
+        self.kind = kind
+    }
+
+    var pendingBytes: Int { output.reduce(0) { $0 + $1.count } }
+
+    /// Whether serving the entry now would tell something, or get something done.
+    ///
+    /// Exactly then: a ready entry that is served in vain would never let the time pass.
+    var isReady: Bool {
+        if let attempt { return attempt.outcome != nil }
+        if let listener { return wantsInput && !listener.waiting.isEmpty }
+        guard let end, isConnected else { return false }
+        if !output.isEmpty, end.isWritable { return true }
+        guard !toldEnd else { return false }
+        return wantsInput ? end.isReadable : end.hasReachedEnd && !toldHangUp
+    }
+}

@@ -1,0 +1,294 @@
+import Glibc
+import Synchronization
+import TestSupport
+import Testing
+import Towline
+
+@Suite("A reactor on the kernel", .serialized) struct ReactorTests {
+    @Test("SD1: stop gives everything that is open its farewell within one turn, and ends run")
+    func stops() throws {
+        let loop = try Loop()
+        let acceptor = Acceptor()
+        acceptor.whenAccepted = { socket, _ in try socket.read() }
+        let listener = StreamListener(reactor: loop.reactor, delegate: acceptor)
+        try listener.listen(on: .ipv4(.loopback, port: 0))
+        let peers = try (0..<20).map { _ in
+            try BlockingPeer(connectingTo: listener.localAddress!)
+        }
+        #expect(try loop.turn { acceptor.sockets.count == 20 })
+        var hasFired = false
+        loop.reactor.schedule(after: .milliseconds(1)) { hasFired = true }
+        let handle = loop.reactor.handle
+        handle.execute { $0.stop() }
+        handle.execute { _ in }
+        try loop.reactor.run()
+        #expect(acceptor.recorders.allSatisfy { $0.heard == [.didDisconnect(.reactorStopped)] })
+        #expect(acceptor.stops == [.reactorStopped])
+        #expect(!handle.execute { _ in }, "WK2: refused, not lost")
+        #expect(throws: ReactorError.reactorStopped) { try loop.reactor.run() }
+        #expect(throws: ReactorError.reactorStopped) { try loop.reactor.turn() }
+        loop.reactor.stop()
+        #expect(!hasFired)
+        for peer in peers { #expect(try peer.receiveSome() == []) }
+    }
+
+    @Test("LP5: a turn within a turn is refused, and changes nothing")
+    func nested() throws {
+        let loop = try Loop()
+        var refusals: [ReactorError] = []
+        loop.reactor.schedule(after: .zero) {
+            do throws(ReactorError) {
+                try loop.reactor.turn()
+            } catch {
+                refusals.append(error)
+            }
+            do throws(ReactorError) {
+                try loop.reactor.run()
+            } catch {
+                refusals.append(error)
+            }
+        }
+        try loop.turn(times: 2)
+        #expect(refusals == [.nestedTurn, .nestedTurn])
+        try loop.end()
+    }
+
+    @Test("A ring is refused with a sentence, nonsense in the configuration likewise")
+    func configuration() {
+        do {
+            _ = try Reactor(Reactor.Configuration(backend: .ring))
+            Issue.record("there is no ring yet")
+        } catch {
+            #expect(
+                "\(error)"
+                    == "reactor refused: no backend; ring: this build has no io_uring backend"
+            )
+        }
+        var configuration = Reactor.Configuration()
+        configuration.receiveBufferSize = 5_000
+        #expect(throws: ReactorError.self) { _ = try Reactor(configuration) }
+        configuration = Reactor.Configuration()
+        configuration.budget.jobs = 0
+        #expect(throws: ReactorError.self) { _ = try Reactor(configuration) }
+        configuration = Reactor.Configuration()
+        configuration.expectedSockets = -1
+        #expect(throws: ReactorError.self) { _ = try Reactor(configuration) }
+    }
+
+    @Test("TM3, trap 11: a timer of 900 µs is never early and takes at most three waits")
+    func shortTimer() throws {
+        let loop = try Loop()
+        let start = ContinuousClock.now
+        var fired: Duration?
+        let waits = loop.reactor.figures.waits
+        loop.reactor.schedule(after: .microseconds(900)) { fired = ContinuousClock.now - start }
+        while fired == nil { try loop.reactor.turn(waitingAtMost: .seconds(5)) }
+        #expect(fired! >= .microseconds(900))
+        #expect(loop.reactor.figures.waits - waits <= 3)
+        try loop.end()
+    }
+
+    @Test("LP8: with nothing armed a wait has no bound, and another thread's job ends it")
+    func idle() throws {
+        let loop = try Loop()
+        let handle = loop.reactor.handle
+        let ran = Atomic(false)
+        let poster = BackgroundWork {
+            // Whether the loop sleeps by then or not, the job is run.
+            for _ in 0..<1_000 { sched_yield() }
+            return handle.execute { _ in ran.store(true, ordering: .relaxed) }
+        }
+        let waits = loop.reactor.figures.waits
+        while !ran.load(ordering: .relaxed) { try loop.reactor.turn() }
+        #expect(try poster.value())
+        #expect(loop.reactor.figures.waits - waits <= 2)
+        try loop.end()
+    }
+
+    @Test("WK1, trap 10: a million jobs of two threads, none lost, each thread's in order")
+    func manyJobs() throws {
+        let loop = try Loop()
+        let handle = loop.reactor.handle
+        final class Counts {
+            var next = [0, 0]
+            var isOrdered = true
+        }
+        let counts = Counts()
+        nonisolated(unsafe) let shared = counts
+        let perThread = 500_000
+        let posters = (0..<2).map { thread in
+            BackgroundWork {
+                for number in 0..<perThread {
+                    let isAccepted = handle.execute { _ in
+                        // On the reactor's thread only.
+                        if shared.next[thread] != number { shared.isOrdered = false }
+                        shared.next[thread] += 1
+                    }
+                    guard isAccepted else { return false }
+                    if number % 5_000 == 0 { sched_yield() }
+                }
+                return true
+            }
+        }
+        let deadline = ContinuousClock.now + .seconds(60)
+        while counts.next != [perThread, perThread], ContinuousClock.now < deadline {
+            try loop.reactor.turn(waitingAtMost: .seconds(1))
+        }
+        #expect(counts.next == [perThread, perThread])
+        #expect(counts.isOrdered)
+        for poster in posters { #expect(try poster.value()) }
+        let figures = loop.reactor.figures
+        #expect(figures.jobsRun == 2 * perThread)
+        #expect(figures.wakesWritten + figures.wakesSaved == 2 * perThread)
+        try loop.end()
+    }
+
+    @Test("WK2: stop and the last job race; each job is run or refused, never both or neither")
+    func stopRace() throws {
+        for _ in 0..<500 {
+            let reactor = try Reactor(Reactor.Configuration(backend: .epoll))
+            let handle = reactor.handle
+            let runCount = Atomic(0)
+            let poster = BackgroundWork {
+                var acceptedCount = 0
+                for number in 0..<50 {
+                    if number == 25 { handle.stop() }
+                    if handle.execute({ _ in _ = runCount.add(1, ordering: .relaxed) }) {
+                        acceptedCount += 1
+                    }
+                }
+                return acceptedCount
+            }
+            try reactor.run()
+            let acceptedCount = try poster.value()
+            // Accepted ones that had not run at the end are dropped by the stop itself.
+            #expect(runCount.load(ordering: .relaxed) <= acceptedCount)
+            #expect(runCount.load(ordering: .relaxed) >= 25)
+        }
+    }
+
+    @Test("LP9: five thousand connections closed in one turn delay a 10 ms timer by 50 ms at most")
+    func massFarewell() throws {
+        let loop = try Loop()
+        let acceptor = Acceptor()
+        let keeper = Recorder()
+        acceptor.setsDelegate = false
+        acceptor.whenAccepted = { socket, _ in
+            socket.delegate = keeper
+            try socket.read()
+        }
+        let listener = StreamListener(reactor: loop.reactor, delegate: acceptor)
+        try listener.listen(on: .ipv4(.loopback, port: 0), backlog: 4_096)
+        let count = 5_000
+        var clients: [CInt] = []
+        defer { for client in clients { _ = close(client) } }
+        for _ in 0..<count {
+            clients.append(try connectQuickly(to: listener.localAddress!))
+            if clients.count % 64 == 0 { try loop.reactor.turn(waitingAtMost: .zero) }
+        }
+        #expect(try loop.turn { acceptor.sockets.count == count })
+        var latest = Duration.zero
+        var due = ContinuousClock.now + .milliseconds(10)
+        loop.reactor.schedule(every: .milliseconds(10)) {
+            let now = ContinuousClock.now
+            latest = max(latest, now - due)
+            due = now + .milliseconds(10)
+        }
+        loop.reactor.schedule(after: .milliseconds(15)) {
+            for socket in acceptor.sockets { socket.disconnect() }
+        }
+        #expect(try loop.turn(within: .seconds(30)) { keeper.reports.count == count })
+        #expect(latest < .milliseconds(50), "late by \(latest)")
+        #expect(loop.reactor.figures.openSockets == 1)
+        try loop.end()
+    }
+
+    private func connectQuickly(to address: SocketAddress) throws -> CInt {
+        guard case .ipv4(let host, let port) = address else { throw ReactorError.wrongThread }
+        let descriptor = socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
+        var value = sockaddr_in()
+        value.sin_family = sa_family_t(AF_INET)
+        value.sin_port = port.bigEndian
+        value.sin_addr.s_addr = host.rawValue.bigEndian
+        let result = withUnsafePointer(to: &value) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        guard result == 0 else { throw SystemCallError(call: "connect", errno: errno) }
+        return descriptor
+    }
+
+    @Test("SD2: a drain stops the listener, asks each socket, and says how many ended and were cut")
+    func drains() throws {
+        let loop = try Loop()
+        let acceptor = Acceptor()
+        acceptor.whenAccepted = { socket, _ in
+            socket.options.sendBufferSize = 4_096
+            try socket.read()
+        }
+        let listener = StreamListener(reactor: loop.reactor, delegate: acceptor)
+        try listener.listen(on: .ipv4(.loopback, port: 0))
+        let idle = try BlockingPeer(connectingTo: listener.localAddress!)
+        let stalled = try BlockingPeer(connectingTo: listener.localAddress!, bufferByteCount: 4_096)
+        #expect(try loop.turn { acceptor.sockets.count == 2 })
+        let slow = try #require(acceptor.sockets.first { $0.remoteAddress == stalled.localAddress })
+        try slow.write([UInt8](repeating: 1, count: 8 << 20))
+        var report: DrainReport?
+        loop.reactor.drain(within: .milliseconds(200)) { report = $0 }
+        #expect(report == nil)
+        #expect(try loop.turn { report != nil })
+        #expect(report?.finished == 1)
+        #expect(report?.cut == 1)
+        #expect(acceptor.stops == [nil])
+        #expect(acceptor.recorders.allSatisfy { $0.heard.contains(.shouldFinish) })
+        #expect(try idle.receiveSome() == [])
+        try loop.end()
+    }
+
+    @Test("SD3: a blocked signal reaches its source, on the reactor's thread")
+    func signals() throws {
+        let loop = try Loop()
+        var heard: [CInt] = []
+        let source = try SignalSource(reactor: loop.reactor, signals: [SIGUSR1, SIGUSR2]) {
+            heard.append($0)
+        }
+        pthread_kill(pthread_self(), SIGUSR2)
+        #expect(try loop.turn { heard.count == 1 })
+        #expect(heard == [SIGUSR2])
+        source.stop()
+        try loop.turn(times: 2)
+        #expect(loop.reactor.figures.openSockets == 0)
+        try loop.end()
+    }
+
+    @Test("SD4: a hundred reactors leave descriptors and threads as they were")
+    func leavesNothing() throws {
+        func descriptorCount() -> Int {
+            (0..<20_000).count { fcntl(CInt($0), F_GETFD) >= 0 }
+        }
+        var before = 0
+        for round in 0..<100 {
+            if round == 1 { before = descriptorCount() }
+            let pair = try Pair()
+            try pair.socket.write("x")
+            try pair.loop.turn(times: 2)
+            try pair.loop.end()
+        }
+        // Other suites run beside this one and open some of their own; a leak would be hundreds.
+        #expect(descriptorCount() - before < 50)
+    }
+
+    @Test("WK3: a call from another thread traps in a debug build")
+    func wrongThread() async {
+        #if DEBUG
+            await #expect(processExitsWith: .failure) {
+                let reactor = try Reactor()
+                try reactor.turn(waitingAtMost: .zero)
+                let socket = StreamSocket(reactor: reactor, delegate: Recorder())
+                nonisolated(unsafe) let shared = socket
+                try BackgroundWork { shared.disconnect() }.value()
+            }
+        #endif
+    }
+}

@@ -1,0 +1,304 @@
+#!/usr/bin/env python3
+"""Measures what the released echo-server costs, and fails when that is more than it may be.
+
+Each figure is printed with its budget. What an echo costs is the difference of two runs that
+differ in their number of messages only, so that start and end cancel out.
+
+    make budget                              all of them
+    python3 Tests/Support/budget.py memory   only those of one group: see GROUPS at the end
+"""
+
+import os
+import pathlib
+import re
+import resource
+import signal
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SERVER = ROOT / ".build/release/echo-server"
+FOLDER = ROOT / ".build/budget"
+LOAD = FOLDER / "load"
+
+MESSAGE_BYTES = 64
+CROWD = 64
+HELD_CONNECTIONS = 8_000
+PAGE_BYTES = resource.getpagesize()
+
+# What allocates memory in a Swift program, and what counts references or checks accesses.
+ALLOCATIONS = ("malloc", "calloc", "realloc", "swift_slowAlloc", "swift_allocObject")
+BOOKKEEPING = ("swift_retain", "swift_bridgeObjectRetain", "swift_beginAccess")
+# A table that grew in one of the two runs, and was large enough in the other.
+ALMOST_NONE = 0.005
+
+WAITS = ("epoll_wait", "epoll_pwait", "epoll_pwait2")
+
+crossed = []
+
+
+def report(what, figure, budget, digits=0):
+    """Prints a figure beside the most that it may be, and remembers whether it is more."""
+    # The difference of two runs may come out just below nothing.
+    figure = max(figure, 0)
+    is_met = round(figure, 4) <= budget
+    if not is_met:
+        crossed.append(what)
+    sign = "ok" if is_met else "CROSSED"
+    print(f"{what:<58}{figure:>12,.{digits}f}{budget:>12,.{digits}f}  {sign}", flush=True)
+
+
+class Server:
+    """A running echo-server, ended in order when the block that uses it ends."""
+
+    def __init__(self, *wrapper):
+        self.process = subprocess.Popen(
+            [*wrapper, SERVER, "--port", "0"], stdout=subprocess.PIPE, text=True
+        )
+        line = self.process.stdout.readline()
+        found = re.fullmatch(r"listening on (.*):(\d+)\n", line)
+        if not found:
+            sys.exit(f"budget: echo-server said {line!r} instead of where it listens")
+        self.place = found.groups()
+        # strace starts the server as its child; valgrind is the server itself.
+        first = self.process.pid
+        children = pathlib.Path(f"/proc/{first}/task/{first}/children").read_text().split()
+        self.pid = int(children[0]) if children else first
+        self.descriptors_at_start = self.descriptors()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        os.kill(self.pid, signal.SIGTERM)
+        try:
+            self.process.wait(timeout=60)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            sys.exit("budget: echo-server did not end within 60 s of SIGTERM")
+        if self.process.returncode != 0:
+            sys.exit(f"budget: echo-server ended with {self.process.returncode}")
+
+    def run(self, mode, connections, messages):
+        """Has the load client send so many messages, and waits until all is closed again."""
+        if subprocess.run(self.load(mode, connections, messages)).returncode != 0:
+            sys.exit("budget: the load client failed")
+        self.wait_until_closed()
+
+    def hold(self, connections):
+        """Opens the connections, echoes once on each, and leaves them open and idle."""
+        client = subprocess.Popen(
+            self.load("hold", connections),
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )
+        if client.stdout.readline() != "ready\n":
+            sys.exit("budget: the load client failed")
+        return client
+
+    def let_go(self, client):
+        """Has the client close everything, and waits until the server has closed its ends."""
+        client.stdin.close()
+        if client.wait() != 0:
+            sys.exit("budget: the load client failed")
+        self.wait_until_closed()
+
+    def load(self, mode, connections, *messages):
+        words = [mode, *self.place, connections, MESSAGE_BYTES, *messages]
+        return [LOAD, *(str(word) for word in words)]
+
+    def wait_until_closed(self):
+        # What the server still has to do when it is told to end would count in one run only.
+        deadline = time.monotonic() + 60
+        while self.descriptors() != self.descriptors_at_start:
+            if time.monotonic() > deadline:
+                sys.exit("budget: echo-server has not closed its connections within 60 s")
+            time.sleep(0.01)
+
+    def descriptors(self):
+        return sum(1 for _ in pathlib.Path(f"/proc/{self.pid}/fd").iterdir())
+
+    def status(self, field):
+        """A number of /proc/PID/status."""
+        text = pathlib.Path(f"/proc/{self.pid}/status").read_text()
+        return int(re.search(rf"^{field}:\s+(\d+)", text, re.MULTILINE)[1])
+
+    def resident_bytes(self):
+        text = pathlib.Path(f"/proc/{self.pid}/statm").read_text()
+        return int(text.split()[1]) * PAGE_BYTES
+
+
+def difference(measure, few, many):
+    """What one message more costs, for each thing that `measure` counts."""
+    first, second = measure(few), measure(many)
+    names = first.keys() | second.keys()
+    return {n: (second.get(n, 0) - first.get(n, 0)) / (many - few) for n in names}
+
+
+# Instructions, allocations
+
+
+def calls_and_instructions(mode, connections, messages):
+    """Instructions of a run, and how often each function was called in it, by callgrind."""
+    out = FOLDER / "callgrind.out"
+    # Its log says that it does not know epoll_pwait2; the server then waits with epoll_wait.
+    options = [f"--callgrind-out-file={out}", "--log-file=/dev/null"]
+    with Server("valgrind", "--tool=callgrind", *options) as server:
+        server.run(mode, connections, messages)
+    return read_callgrind(out)
+
+
+def read_callgrind(path):
+    """Source: the Callgrind Format Specification of valgrind's manual."""
+    counts, names, called = {}, {}, None
+    for line in path.read_text(errors="replace").splitlines():
+        if line.startswith("cfn="):
+            # A name is written out once, `(12) name`, and is `(12)` from then on.
+            number, _, name = line[4:].partition(" ")
+            called = names.setdefault(number, name)
+        elif line.startswith("fn="):
+            number, _, name = line[3:].partition(" ")
+            names.setdefault(number, name)
+        elif line.startswith("calls="):
+            name = called.split("'")[0]
+            counts[name] = counts.get(name, 0) + int(line[6:].split()[0])
+        elif line.startswith(("totals:", "summary:")):
+            counts["instructions"] = int(line.split()[1])
+    return counts
+
+
+def measure_instructions():
+    for connections, budget, few, many in ((CROWD, 400, 6_400, 38_400), (1, 800, 2_000, 12_000)):
+        costs = difference(
+            lambda count: calls_and_instructions("pingpong", connections, count), few, many
+        )
+        crowd = f"{connections} connection" + ("s" if connections > 1 else "")
+        report(f"user instructions an echo, {crowd}", costs["instructions"], budget)
+        for names, what in ((ALLOCATIONS, "allocations"), (BOOKKEEPING, "retains, access checks")):
+            count = sum(costs.get(name, 0) for name in names)
+            report(f"{what} an echo, {crowd}", count, ALMOST_NONE, digits=3)
+    costs = difference(lambda count: calls_and_instructions("connect", 1, count), 200, 1_200)
+    report("user instructions a connect + echo + close", costs["instructions"], 5_000)
+
+
+# System calls
+
+
+def system_calls(mode, connections, messages):
+    out = FOLDER / "strace.out"
+    with Server("strace", "-f", "-c", "-o", str(out)) as server:
+        server.run(mode, connections, messages)
+    counts = {}
+    for line in out.read_text().splitlines():
+        # % time, seconds, microseconds a call, calls, errors if there were any, name.
+        words = line.split()
+        if len(words) in (5, 6) and words[3].isdigit() and words[-1] != "total":
+            counts[words[-1]] = int(words[3])
+    return counts
+
+
+def measure_system_calls():
+    for connections, budget in ((CROWD, 2.06), (1, 3.0)):
+        costs = difference(
+            lambda count: system_calls("pingpong", connections, count), 3_200, 16_000
+        )
+        crowd = f"{connections} connection" + ("s" if connections > 1 else "")
+        report(f"system calls an echo, {crowd}", sum(costs.values()), budget, digits=2)
+        report(f"epoll_ctl an echo, {crowd}", costs.get("epoll_ctl", 0), 0, digits=3)
+    # Accept, receive, send, receive the end, close, into the set and out of it: seven, and two waits
+    # that a crowd shares. Now and then an accept finds nobody.
+    costs = difference(lambda count: system_calls("connect", 1, count), 200, 1_000)
+    report("system calls a connect + echo + close", sum(costs.values()), 9, 2)
+    costs = difference(lambda count: system_calls("connect", CROWD, count), 640, 3_200)
+    waits = sum(costs.get(name, 0) for name in WAITS)
+    report(f"without waits, {CROWD} connections", sum(costs.values()) - waits, 7.1, 2)
+
+
+# Memory
+
+
+def measure_memory():
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = HELD_CONNECTIONS + 64
+    if hard != resource.RLIM_INFINITY and hard < needed:
+        sys.exit(f"budget: {needed} descriptors are needed, the hard limit is {hard}")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, needed), hard))
+    with Server() as server:
+        # The first message touches the receive buffer and whatever else there is one of.
+        server.run("pingpong", 1, 1)
+        empty = server.resident_bytes()
+        waves = []
+        for _ in range(2):
+            client = server.hold(HELD_CONNECTIONS)
+            waves.append(server.resident_bytes())
+            server.let_go(client)
+    first_wave, second_wave = waves
+    each = (first_wave - empty) / HELD_CONNECTIONS
+    report(f"resident bytes a connection, {HELD_CONNECTIONS:,} of them", each, 512)
+    growth = 100 * (second_wave - first_wave) / first_wave
+    report("growth with a second wave, per cent", growth, 5, digits=1)
+
+
+# Idleness
+
+
+def wakeups(server):
+    before = server.status("voluntary_ctxt_switches")
+    time.sleep(1)
+    return server.status("voluntary_ctxt_switches") - before
+
+
+def measure_idleness():
+    with Server() as server:
+        time.sleep(0.1)
+        report("threads, idle", server.status("Threads"), 1)
+        report("resident MiB, idle", server.resident_bytes() / 2**20, 10, digits=1)
+        report("wakeups in a second, idle", wakeups(server), 0)
+        client = server.hold(CROWD)
+        report(f"wakeups in a second, {CROWD} idle connections", wakeups(server), 0)
+        server.let_go(client)
+
+
+# Libraries
+
+
+def measure_libraries():
+    text = subprocess.run(
+        ["readelf", "--dynamic", "--wide", SERVER], check=True, capture_output=True, text=True
+    ).stdout
+    needed = re.findall(r"\(NEEDED\).*\[(.*)\]", text)
+    unwanted = ("libssl", "libcrypto", "libz.", "liburing", "Foundation")
+    found = [name for name in needed if any(word in name for word in unwanted)]
+    report("needed libraries of other projects", len(found), 0)
+
+
+GROUPS = {
+    "libraries": measure_libraries,
+    "idleness": measure_idleness,
+    "memory": measure_memory,
+    "calls": measure_system_calls,
+    "instructions": measure_instructions,
+}
+
+
+def main():
+    names = sys.argv[1:] or list(GROUPS)
+    unknown = [name for name in names if name not in GROUPS]
+    if unknown:
+        sys.exit(f"budget: {unknown[0]} is none of {', '.join(GROUPS)}")
+    if not SERVER.exists():
+        sys.exit(f"budget: {SERVER} is absent; `make budget` builds it")
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    source = pathlib.Path(__file__).with_name("load.c")
+    subprocess.run(
+        ["gcc", "-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-o", LOAD, source], check=True
+    )
+    print(f"{'what':<58}{'measured':>12}{'at most':>12}")
+    for name in names:
+        GROUPS[name]()
+    if crossed:
+        sys.exit(f"budget: {len(crossed)} crossed: {'; '.join(crossed)}")
+
+
+if __name__ == "__main__":
+    main()
