@@ -99,6 +99,8 @@ extension StreamSocket {
             setReason(nil)
             flushGathered(reactor)
             reads.removeAll()
+            // An old read's deadline would fire first, find no read, and not set the timer again.
+            extras?.timeouts.clear(.read)
             kept = nil
             reactor.backend.finishSending(socketID)
             setDeadline(.finish, after: Self.lingerTimeout, reactor)
