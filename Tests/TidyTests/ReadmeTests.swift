@@ -1,4 +1,3 @@
-import Glibc
 import Testing
 
 @Suite("README") struct ReadmeTests {
@@ -44,27 +43,4 @@ import Testing
         }
         return blocks
     }
-}
-
-/// The files that the tests were built from.
-private enum Checkout {
-    static func text(of path: String) throws -> String {
-        let file = fopen("\(root)/\(path)", "re")
-        defer { if let file { fclose(file) } }
-        let opened = try #require(file, "\(path) can be read")
-        var bytes: [UInt8] = []
-        var chunk = [UInt8](repeating: 0, count: 65_536)
-        while true {
-            let count = fread(&chunk, 1, chunk.count, opened)
-            guard count > 0 else { return String(decoding: bytes, as: UTF8.self) }
-            bytes += chunk.prefix(count)
-        }
-    }
-
-    /// This file is two folders below the root.
-    private static let root: Substring = {
-        var path = Substring(#filePath)
-        for _ in 0..<3 { path = path.prefix(upTo: path.lastIndex(of: "/") ?? path.endIndex) }
-        return path
-    }()
 }

@@ -98,6 +98,9 @@ extension StreamSocket {
             // From here on only the peer's farewell is awaited; nothing is an error any more.
             setReason(nil)
             flushGathered(reactor)
+            // Reads and writes are over, and so are their deadlines.
+            extras?.timeouts.clear(.read)
+            extras?.timeouts.clear(.write)
             reactor.backend.finishSending(socketID)
             setDeadline(.finish, after: Self.lingerTimeout, reactor)
             obstacles.insert(.isPaused)

@@ -80,7 +80,11 @@ extension StreamSocket {
 
     /// The wait is over, and the deadlines of the operations may still have passed.
     func expire(_ reactor: Reactor) {
-        guard lifecycle.phase == .connected, let extras else { return }
+        guard let extras else { return }
+        guard lifecycle.phase == .connected else {
+            rearm(reactor)
+            return
+        }
         let now = reactor.backend.now()
         reactor.beginCallbacks(of: socketID)
         if extras.timeouts.isDue(.read, at: now) { askAboutRead(now, extras, reactor) }

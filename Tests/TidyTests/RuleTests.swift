@@ -1,0 +1,67 @@
+import Testing
+
+@Suite("Rules") struct RuleTests {
+    /// The rules that exist: a letter or two, and the highest number.
+    private static let rules: [String: Int] = [
+        // What a socket promises.
+        "A": 12, "B": 2, "C": 11, "D": 6, "E": 7, "F": 5, "H": 5, "K": 3, "L": 6, "M": 7, "N": 7,
+        "O": 7, "P": 4, "R": 9, "S": 9, "T": 7, "U": 3, "V": 4, "W": 10, "X": 6,
+        // What the loop and its backends do.
+        "AX": 6, "BK": 8, "DG": 4, "EM": 6, "EP": 11, "ID": 6, "LP": 11, "LS": 7, "OB": 5, "PX": 2,
+        "RG": 22, "RS": 6, "SA": 2, "SD": 4, "SW": 8, "TM": 8, "WK": 4,
+        // What TLS does.
+        "TB": 11, "TE": 5, "TH": 6, "TI": 5, "TN": 6, "TR": 6, "TS": 7, "TU": 4, "TV": 9, "TW": 4,
+    ]
+
+    @Test("Each rule that a test names exists")
+    func namedRules() throws {
+        let named = try namedInTests()
+        #expect(named.count > 40, "rules are found in the names of tests")
+        for (rule, path) in named {
+            let letters = String(rule.prefix { $0.isLetter })
+            let number = Int(rule.drop { $0.isLetter }) ?? 0
+            #expect((1...(Self.rules[letters] ?? 0)).contains(number), "\(path) names \(rule)")
+        }
+    }
+
+    @Test("Each rule that the list of rules calls tested is named by a test")
+    func testedRules() throws {
+        guard let text = Checkout.textIfThere(of: "Docs/Rules.md") else { return }
+        let named = try namedInTests()
+        let title = "Rules without a test"
+        var isTested = true
+        for line in text.split(separator: "\n") {
+            if line.hasPrefix("#") { isTested = !line.contains(title) }
+            let isEntry = line.hasPrefix("- ") || line.hasPrefix("|")
+            guard isEntry, let rule = Self.rules(in: line.prefix(20)).first else { continue }
+            if isTested {
+                #expect(named[rule] != nil, "\(rule) is called tested, and no test names it")
+            }
+        }
+    }
+
+    /// The rules that stand in parentheses at the end of tests' names, with a file that has them.
+    private func namedInTests() throws -> [String: String] {
+        var named: [String: String] = [:]
+        for file in try Checkout.sources(below: "Tests") where !file.path.contains("TidyTests") {
+            for (line, code) in zip(file.lines, file.code)
+            where code.contains("@Test") || code.hasPrefix("        \"\"") {
+                guard let open = line.lastIndex(of: "("), let close = line.lastIndex(of: ")"),
+                    open < close
+                else { continue }
+                for rule in Self.rules(in: line[open...close]) { named[rule] = file.path }
+            }
+        }
+        return named
+    }
+
+    /// Words of one or two capitals and a number.
+    private static func rules(in text: Substring) -> [String] {
+        text.split { !$0.isLetter && !$0.isNumber }.map(String.init).filter { word in
+            let letters = word.prefix { $0.isUppercase && $0.isASCII }
+            let digits = word.dropFirst(letters.count)
+            return (1...2).contains(letters.count) && !digits.isEmpty && digits.count <= 2
+                && digits.allSatisfy { $0.isNumber }
+        }
+    }
+}

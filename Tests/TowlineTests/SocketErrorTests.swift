@@ -1,0 +1,134 @@
+import Glibc
+import Testing
+
+@testable import Towline
+
+@Suite("Socket error") struct SocketErrorTests {
+    private struct Fault: Error, CustomStringConvertible {
+        var description: String
+    }
+
+    private struct OtherFault: Error, CustomStringConvertible {
+        var description: String
+    }
+
+    /// Every case, some of them with several values, and the line of each.
+    private static let texts: [(SocketError, String)] = [
+        (.invalidState(.idle), "call refused: the socket is idle"),
+        (.invalidState(.connecting), "call refused: the socket is connecting"),
+        (.invalidState(.connected), "call refused: the socket is connected"),
+        (.invalidState(.disconnecting), "call refused: the socket is disconnecting"),
+        (
+            .invalidArgument(
+                InvalidArgument("read(toLength: 0)", "length must be 1 or more", "Main/A.swift", 7)
+            ),
+            "read(toLength: 0): length must be 1 or more (Main/A.swift:7)"
+        ),
+        (
+            .invalidArgument(
+                InvalidArgument("read(toLength: 0)", "length must be 1 or more", "Main/A.swift", 8)
+            ),
+            "read(toLength: 0): length must be 1 or more (Main/A.swift:8)"
+        ),
+        (.noDelegate, "call refused: the socket has no delegate"),
+        (.notConnected, "call refused: the socket is not connected"),
+        (.disconnectPending, "call refused: a disconnect is pending"),
+        (.readClosed, "read refused: the peer has sent its end"),
+        (
+            .writeQueueFull(waiting: 70, limit: 64),
+            "write refused: 70 bytes wait to be sent, the limit is 64"
+        ),
+        (
+            .writeQueueFull(waiting: 70, limit: 65),
+            "write refused: 70 bytes wait to be sent, the limit is 65"
+        ),
+        (
+            .writeQueueFull(waiting: 71, limit: 64),
+            "write refused: 71 bytes wait to be sent, the limit is 64"
+        ),
+        (.wrongThread, "call refused: the socket belongs to another thread"),
+        (.reactorStopped, "reactor stopped"),
+        (.connectTimedOut, "connect timed out"),
+        (.readTimedOut(tag: 4), "read tag 4 timed out"),
+        (.readTimedOut(tag: 5), "read tag 5 timed out"),
+        (.writeTimedOut(tag: 4), "write tag 4 timed out"),
+        (.writeTimedOut(tag: 5), "write tag 5 timed out"),
+        (
+            .delimiterNotFound(tag: 4, limit: 8_192),
+            "read tag 4 found no delimiter within 8192 bytes"
+        ),
+        (
+            .delimiterNotFound(tag: 5, limit: 8_192),
+            "read tag 5 found no delimiter within 8192 bytes"
+        ),
+        (.delimiterNotFound(tag: 4, limit: 1), "read tag 4 found no delimiter within 1 bytes"),
+        (.closedByPeer, "closed by peer"),
+        (.delegateGone, "the delegate has gone"),
+        (
+            .system(SystemCallError(call: "bind", errno: EADDRINUSE)),
+            "bind failed: address already in use (EADDRINUSE)"
+        ),
+        (
+            .system(
+                SystemCallError(call: "bind", errno: EADDRINUSE, purpose: "listen on 0.0.0.0:8080")
+            ),
+            "listen on 0.0.0.0:8080 failed: address already in use (EADDRINUSE)"
+        ),
+        (.handler(Fault(description: "no such user")), "a callback threw: no such user"),
+        (.handler(Fault(description: "no such room")), "a callback threw: no such room"),
+    ]
+
+    @Test("Each case is one line that says what happened")
+    func descriptions() {
+        for (error, text) in Self.texts {
+            #expect(error.description == text)
+            #expect(!text.contains("\n"))
+            #expect(!text.lowercased().contains("unknown"))
+        }
+    }
+
+    @Test("Each error equals itself, and differs from every other case and value (E7)")
+    func equality() {
+        for (index, (left, _)) in Self.texts.enumerated() {
+            for (otherIndex, (right, _)) in Self.texts.enumerated() {
+                #expect((left == right) == (index == otherIndex), "\(left) and \(right)")
+            }
+        }
+    }
+
+    @Test("Thrown errors are equal if their types and texts are, and not by the text alone (E7)")
+    func thrownErrors() {
+        let error = SocketError.handler(Fault(description: "a"))
+        #expect(error == .handler(Fault(description: "a")))
+        #expect(error != .handler(OtherFault(description: "a")))
+        #expect(error != .handler(Fault(description: "b")))
+        #expect(error != .closedByPeer)
+    }
+
+    @Test("No case is left out of these tests")
+    func completeness() {
+        // A switch without a default: a new case does not compile before it is added here.
+        func name(_ error: SocketError) -> String {
+            switch error {
+            case .invalidState: "invalidState"
+            case .invalidArgument: "invalidArgument"
+            case .noDelegate: "noDelegate"
+            case .notConnected: "notConnected"
+            case .disconnectPending: "disconnectPending"
+            case .readClosed: "readClosed"
+            case .writeQueueFull: "writeQueueFull"
+            case .wrongThread: "wrongThread"
+            case .reactorStopped: "reactorStopped"
+            case .connectTimedOut: "connectTimedOut"
+            case .readTimedOut: "readTimedOut"
+            case .writeTimedOut: "writeTimedOut"
+            case .delimiterNotFound: "delimiterNotFound"
+            case .closedByPeer: "closedByPeer"
+            case .delegateGone: "delegateGone"
+            case .system: "system"
+            case .handler: "handler"
+            }
+        }
+        #expect(Set(Self.texts.map { name($0.0) }).count == 17)
+    }
+}
