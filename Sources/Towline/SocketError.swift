@@ -1,7 +1,7 @@
 /// Why a socket refused a call, never connected, or disconnected.
 ///
-/// Prints as one line. Two are equal if their cases and values are; a thrown error inside compares by
-/// type and text.
+/// Prints as one line. Two are equal if their cases and values are; a thrown error inside compares
+/// by type and text.
 ///
 /// Values lie behind a reference, so that an error is one word wherever it is passed or kept.
 @nonexhaustive

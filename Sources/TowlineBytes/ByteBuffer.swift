@@ -5,9 +5,9 @@ internal import Glibc
 ///     ├── consumed ──┼──── lent ────┼── room ──┤
 ///     0            head           tail      capacity
 ///
-/// Nothing is moved while the room behind suffices. When it does not, and at least half of the store
-/// is consumed, the bytes are moved down instead of the store growing; so each byte is moved at most
-/// once for each byte consumed, and appending stays linear.
+/// Nothing is moved while the room behind suffices. When it does not, and at least half of the
+/// store is consumed, the bytes are moved down instead of the store growing; so each byte is moved
+/// at most once for each byte consumed, and appending stays linear.
 package final class ByteBuffer {
     private var base: UnsafeMutableRawPointer?
     private var capacity = 0

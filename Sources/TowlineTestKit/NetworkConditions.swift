@@ -1,7 +1,7 @@
 /// What a simulated network is like: how slow, how small its pieces, how scarce its descriptors.
 ///
-/// Where there is a range, each occasion draws a value of it from the network's seed. May be changed
-/// at any time; bytes that are on their way keep what was drawn for them.
+/// Where there is a range, each occasion draws a value of it from the network's seed. May be
+/// changed at any time; bytes that are on their way keep what was drawn for them.
 public struct NetworkConditions: Sendable {
     /// The time from a send until its bytes arrive; none.
     ///
@@ -19,7 +19,8 @@ public struct NetworkConditions: Sendable {
     /// The most bytes that one send of a socket under test takes, 1 or more; no limit.
     public var bytesPerSend = Int.max...Int.max
 
-    /// Bytes that one direction of a connection holds before a send finds no room, 1 or more; 64 KiB.
+    /// Bytes that one direction of a connection holds before a send finds no room, 1 or more; 64
+    /// KiB.
     ///
     /// Connections keep what they began with.
     public var windowByteCount = 65_536
@@ -29,7 +30,8 @@ public struct NetworkConditions: Sendable {
     /// One too many is refused with `EMFILE`.
     public var descriptorLimit = 1_048_576
 
-    /// Which share of calls a signal interrupts before they have done anything, 0 to less than 1; 0.
+    /// Which share of calls a signal interrupts before they have done anything, 0 to less than 1;
+    /// 0.
     public var interruptedShare = 0.0
 
     /// Which share of receives, sends and accepts finds nothing although there is something, 0 to

@@ -2,7 +2,8 @@ internal import Glibc
 package import Towline
 
 extension SimulatedBackend {
-    /// Takes ownership of a simulated descriptor that was accepted, or made by ``makeDescriptor()``.
+    /// Takes ownership of a simulated descriptor that was accepted, or made by
+    /// ``makeDescriptor()``.
     ///
     /// - Parameters:
     ///   - descriptor: The descriptor.
@@ -106,8 +107,8 @@ extension SimulatedBackend {
         return listener.address
     }
 
-    /// Accepts as the backend on epoll does: one, or, where the wait before accepted too, as many as
-    /// there are within the budget.
+    /// Accepts as the backend on epoll does: one, or, where the wait before accepted too, as many
+    /// as there are within the budget.
     func acceptConnections<Sink: EventSink>(_ listener: SimulatedEntry, _ sink: Sink) {
         let isBusy = listener.acceptedInWait == waitNumber - 1
         let limit = isBusy ? budget.acceptsPerListener : 1

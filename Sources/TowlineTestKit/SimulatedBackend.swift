@@ -1,11 +1,12 @@
 internal import Glibc
 package import Towline
 
-/// The backend's contract on a simulated network: no descriptor, no sleep, the same order of events.
+/// The backend's contract on a simulated network: no descriptor, no sleep, the same order of
+/// events.
 ///
-/// It does at each step what the backend on epoll does, with the network in the kernel's place, so a
-/// call can fail with whatever its manual page names. Descriptors are numbers of its own, far from
-/// those of the process.
+/// It does at each step what the backend on epoll does, with the network in the kernel's place, so
+/// a call can fail with whatever its manual page names. Descriptors are numbers of its own, far
+/// from those of the process.
 package final class SimulatedBackend: Backend {
     /// The first number of a descriptor; none of the process is so large.
     static let firstDescriptor: CInt = 1 << 28

@@ -3,8 +3,8 @@ internal import Towline
 
 /// A connection of a simulated network: two sides, and what is on its way between them.
 ///
-/// Bytes, an end and a reset that one side sends arrive at the other in their order. Nothing arrives
-/// before the next wait.
+/// Bytes, an end and a reset that one side sends arrive at the other in their order. Nothing
+/// arrives before the next wait.
 final class SimulatedConnection {
     struct Side {
         let address: SocketAddress
@@ -210,8 +210,8 @@ struct SimulatedEnd {
         if connection.sides[other].isClosed { connection.wire.remove(connection) }
     }
 
-    /// Ends this side, and has the connection fail with `number` at the other, behind the bytes that
-    /// are on their way.
+    /// Ends this side, and has the connection fail with `number` at the other, behind the bytes
+    /// that are on their way.
     func fail(with number: CInt) {
         guard !state.isClosed else { return }
         connection.sides[side].droppedCount += state.arrived.count

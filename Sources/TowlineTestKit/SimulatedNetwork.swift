@@ -2,9 +2,9 @@ public import Towline
 
 /// A network of scripted peers in virtual time, on which a reactor and its sockets can be tested.
 ///
-/// Nothing here touches the kernel or sleeps: when a reactor waits, the clock jumps to the next thing
-/// that happens. All chance comes from one seed, so a run can be repeated. The network, its peers and
-/// its reactor belong to one thread.
+/// Nothing here touches the kernel or sleeps: when a reactor waits, the clock jumps to the next
+/// thing that happens. All chance comes from one seed, so a run can be repeated. The network, its
+/// peers and its reactor belong to one thread.
 ///
 ///     let network = SimulatedNetwork(seed: 7)
 ///     let reactor = try network.makeReactor()

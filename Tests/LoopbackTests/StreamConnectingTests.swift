@@ -51,7 +51,10 @@ import Towline
     @Test("A Unix path without a listener, and one that is none, are refused calls")
     func noListener() throws {
         let loop = try Loop()
-        for (text, name) in [("/nowhere/towline.sock", "ENOENT"), ("@towline-nobody", "ECONNREFUSED")] {
+        let places = [
+            ("/nowhere/towline.sock", "ENOENT"), ("@towline-nobody", "ECONNREFUSED"),
+        ]
+        for (text, name) in places {
             let recorder = Recorder()
             let socket = StreamSocket(reactor: loop.reactor, delegate: recorder)
             try socket.connect(to: try #require(SocketAddress(text)))

@@ -18,7 +18,8 @@ final class Party: StreamSocketDelegate {
     /// Bytes that the peer was told to send, and those that reads have delivered.
     private var sentByPeer = 0
     private var delivered = 0
-    /// Bytes that writes were given, and the tags of reads and writes in the order they were queued.
+    /// Bytes that writes were given, and the tags of reads and writes in the order they were
+    /// queued.
     private var written = 0
     private var queuedReads: [Int] = []
     private var queuedWrites: [Int] = []

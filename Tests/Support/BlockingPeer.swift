@@ -24,8 +24,8 @@ public final class BlockingPeer: Sendable {
     ///   - address: Where to.
     ///   - bufferByteCount: The size of the kernel's send and receive buffers, of which it doubles
     ///     small numbers and has a least one; `nil`, the kernel's own choice.
-    ///   - receiveBufferByteCount: The size of the receive buffer alone, for a peer that takes little
-    ///     but sends fast; a small send buffer waits for each acknowledgement over TCP.
+    ///   - receiveBufferByteCount: The size of the receive buffer alone, for a peer that takes
+    ///     little but sends fast; a small send buffer waits for each acknowledgement over TCP.
     ///   - timeout: The longest that any call may take to go on.
     /// - Throws: `SystemCallError` with the call that failed.
     public convenience init(

@@ -24,7 +24,7 @@ import Testing
     ]
 
     /// Files that belong to no folder, and between which of them they stand.
-    private static let rootFiles = ["SocketError.swift": -1, "EventDispatch.swift": folders.count]
+    private static let rootFiles = ["SocketError.swift": 0, "EventDispatch.swift": folders.count]
 
     /// Mentions that go up, each with its reason.
     private static let exceptions: [String: Set<String>] = [

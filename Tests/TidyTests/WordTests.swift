@@ -28,7 +28,8 @@ import Testing
     @Test("No error is dropped without a reason in the product")
     func droppedReasons() throws {
         for file in try Checkout.sources(below: "Sources") {
-            for (number, code) in file.code.enumerated() where code.contains("try?") {
+            for (number, code) in file.code.enumerated()
+            where code.split(whereSeparator: { !$0.isLetter && $0 != "?" }).contains("try?") {
                 Issue.record("\(file.path):\(number + 1) loses a reason")
             }
         }
@@ -40,6 +41,8 @@ import Testing
         for folder in Self.folders {
             for file in try Checkout.sources(below: folder) {
                 for (number, line) in file.lines.enumerated() {
+                    // mkdtemp(3) wants six of one of the letters.
+                    let line = line.replacing("XXXXXX", with: "")
                     for word in words where line.contains(word) {
                         Issue.record("\(file.path):\(number + 1) says \(word)")
                     }

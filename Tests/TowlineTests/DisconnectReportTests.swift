@@ -31,8 +31,10 @@ import Testing
     @Test("A connect that took too long, or was given up, says so")
     func unfinishedConnects() {
         #expect(
-            report(.connectTimedOut, .connecting, .seconds(30)).description
-                == "connect to 127.0.0.1:1883 failed while connecting after 30000 ms: connect timed out"
+            report(.connectTimedOut, .connecting, .seconds(30)).description == """
+                connect to 127.0.0.1:1883 failed while connecting after 30000 ms: connect timed \
+                out
+                """
         )
         #expect(
             report(nil, .connecting, .seconds(1)).description
@@ -43,24 +45,25 @@ import Testing
     @Test("The end of a connection says with whom and why, in the phase connected")
     func endedConnections() {
         #expect(
-            report(.closedByPeer, .connected, .milliseconds(1_500)).description
-                == "connection with 127.0.0.1:1883 ended while connected after 1500 ms: closed by peer"
+            report(.closedByPeer, .connected, .milliseconds(1_500)).description == """
+                connection with 127.0.0.1:1883 ended while connected after 1500 ms: closed by peer
+                """
         )
         let reset = SocketError.system(SystemCallError(call: "recv", errno: ECONNRESET))
         #expect(
             report(reset, .connected, .zero).description == """
-                connection with 127.0.0.1:1883 ended while connected: connection reset by peer \
-                (ECONNRESET)
+                connection with 127.0.0.1:1883 ended while connected after less than 1 ms: \
+                connection reset by peer (ECONNRESET)
                 """
         )
         #expect(
-            report(nil, .connected, .zero).description == "connection with 127.0.0.1:1883 closed"
+            report(nil, .connected, .seconds(1)).description
+                == "connection with 127.0.0.1:1883 closed after 1000 ms"
         )
     }
 
-    @Test("A time that was not measured is not told, and a short one is not zero")
+    @Test("A short time is not told as zero")
     func times() {
-        #expect(!report(nil, .connected, .zero).description.contains("after"))
         #expect(
             report(nil, .connected, .nanoseconds(1)).description
                 == "connection with 127.0.0.1:1883 closed after less than 1 ms"
@@ -74,8 +77,8 @@ import Testing
         let text = report(.system(error), .connecting, .zero).description
         #expect(
             text == """
-                connect to 127.0.0.1:1883 failed while connecting: connect via lo failed: \
-                connection refused (ECONNREFUSED). Is the server running?
+                connect to 127.0.0.1:1883 failed while connecting after less than 1 ms: connect \
+                via lo failed: connection refused (ECONNREFUSED). Is the server running?
                 """
         )
     }

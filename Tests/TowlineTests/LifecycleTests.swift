@@ -147,7 +147,7 @@ import Testing
     }
 
     @Test(
-        "Behind writes the end is sent first; without any written byte, or unconnected, it is not (D4)"
+        "D4: behind writes the end is sent first; without a written byte, or unconnected, it is not"
     )
     func graceful() {
         let written = Queues(hasReads: true, hasWrites: false, hasWritten: true)

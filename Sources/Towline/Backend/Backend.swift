@@ -1,7 +1,7 @@
 /// What does the reactor's talking to the kernel, or to a simulation of it.
 ///
-/// A backend takes verbs and gives events. It speaks of *finished* work, not of readiness: bytes that
-/// have been received, bytes that have been sent. The contract:
+/// A backend takes verbs and gives events. It speaks of *finished* work, not of readiness: bytes
+/// that have been received, bytes that have been sent. The contract:
 ///
 /// 1. Verbs never call back. ``adopt(_:as:kind:)``, ``listen(on:options:backlog:as:)`` and
 ///    ``apply(_:to:)`` throw at once, ``wait(atMost:into:)`` when the loop itself is broken. What
@@ -33,8 +33,8 @@ package protocol Backend: AnyObject {
     /// What the clock says; only the reactor asks.
     func now() -> MonotonicInstant
 
-    /// Takes ownership of a descriptor: of one that an ``SocketEvent/accepted(_:from:)`` brought, or
-    /// of one from elsewhere, which must be non-blocking and close-on-exec.
+    /// Takes ownership of a descriptor: of one that an ``SocketEvent/accepted(_:from:)`` brought,
+    /// or of one from elsewhere, which must be non-blocking and close-on-exec.
     ///
     /// A stream begins paused, a listener accepting nobody.
     ///

@@ -1,8 +1,8 @@
 /// Names one connection, listener or other thing that a reactor serves, for as long as it lasts.
 ///
-/// An ID is a place in the reactor's table and the place's generation. When what it names has ended,
-/// the generation moves on, so an old ID finds nobody instead of a stranger. Unlike a socket it may
-/// go to other threads: `handle.execute { $0.streamSocket(id)?.disconnect() }`.
+/// An ID is a place in the reactor's table and the place's generation. When what it names has
+/// ended, the generation moves on, so an old ID finds nobody instead of a stranger. Unlike a socket
+/// it may go to other threads: `handle.execute { $0.streamSocket(id)?.disconnect() }`.
 ///
 ///     63 … 56        55 … 24         23 … 0
 ///     for backends   generation      slot

@@ -3,8 +3,8 @@ internal import Synchronization
 /// What other threads have for a reactor: jobs in their order, and whether it must be woken.
 ///
 /// The queue is the news, the wake descriptor only a flag. It is written at most once a sleep, and
-/// never while the loop runs: whoever appends looks at `isSleeping` behind its append, the loop looks
-/// at `hasJobs` behind setting `isSleeping`, so at least one of them sees the other.
+/// never while the loop runs: whoever appends looks at `isSleeping` behind its append, the loop
+/// looks at `hasJobs` behind setting `isSleeping`, so at least one of them sees the other.
 final class JobQueue: Sendable {
     typealias Job = @Sendable (Reactor) -> Void
 

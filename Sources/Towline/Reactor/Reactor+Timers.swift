@@ -1,8 +1,8 @@
 extension Reactor {
     /// A timer that was set; names it for cancelling and moving.
     ///
-    /// A value: copies name the same timer. It does not keep the reactor alive, and after the reactor
-    /// has ended every call does nothing.
+    /// A value: copies name the same timer. It does not keep the reactor alive, and after the
+    /// reactor has ended every call does nothing.
     public struct Timer {
         fileprivate let link: ReactorLink?
         fileprivate let key: TimerQueue<TimerWork>.Key
@@ -82,8 +82,8 @@ extension Reactor {
     ///   - delay: The time from this call; negative counts as zero, more than 292 years as never.
     ///   - work: What to do. It is let go of after it has run, when the timer is cancelled, or when
     ///     the reactor ends.
-    /// - Returns: The timer, for cancelling and moving it. On the wrong thread, or after the end, one
-    ///   that is not pending.
+    /// - Returns: The timer, for cancelling and moving it. On the wrong thread, or after the end,
+    ///   one that is not pending.
     @discardableResult
     public func schedule(after delay: Duration, _ work: @escaping () -> Void) -> Timer {
         schedule(.once(work), after: delay)

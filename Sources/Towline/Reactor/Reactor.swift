@@ -73,8 +73,8 @@ public final class Reactor {
     /// Makes a reactor; the calling thread owns it until another one makes the first turn.
     ///
     /// - Parameter configuration: What it is made with.
-    /// - Throws: ``ReactorError/invalidConfiguration(_:)``; ``ReactorError/backendRefused(_:)`` for a
-    ///   backend that cannot be had; ``ReactorError/system(_:)`` with the call that the kernel
+    /// - Throws: ``ReactorError/invalidConfiguration(_:)``; ``ReactorError/backendRefused(_:)`` for
+    ///   a backend that cannot be had; ``ReactorError/system(_:)`` with the call that the kernel
     ///   refused. Nothing stays open.
     public convenience init(_ configuration: Configuration = .init()) throws(ReactorError) {
         try configuration.validate()
@@ -264,8 +264,10 @@ public final class Reactor {
         }
     }
 
-    /// Speaks up about an error that no peer and no network can bring about: a descriptor was closed
-    /// or exchanged behind the reactor's back. Its socket fails; in a debug build, so does the process.
+    /// Speaks up about an error that no peer and no network can bring about.
+    ///
+    /// A descriptor was closed or exchanged behind the reactor's back. Its socket fails; in a debug
+    /// build, so does the process.
     func noteIfBug(_ error: SystemCallError, _ id: SocketID) {
         guard error.isBug else { return }
         note(.critical, "descriptor misused", ["socket": "\(id)", "error": "\(error)"])

@@ -10,10 +10,10 @@ enum OwnerKind: UInt8 {
 
 /// Finds the owner of a ``SocketID``: an array access and one comparison.
 ///
-/// The table holds each owner strongly from ``insert(_:kind:)`` until ``remove(_:)``, and is the one
-/// place that keeps unmanaged references to them: an owner is alive for as long as its slot is taken.
-/// A removed owner goes to the reactor's graveyard and lives until the end of the turn, so a call
-/// into it may run while it is being removed.
+/// The table holds each owner strongly from ``insert(_:kind:)`` until ``remove(_:)``, and is the
+/// one place that keeps unmanaged references to them: an owner is alive for as long as its slot is
+/// taken. A removed owner goes to the reactor's graveyard and lives until the end of the turn, so a
+/// call into it may run while it is being removed.
 struct SocketTable {
     struct Slot {
         fileprivate(set) var owner: Unmanaged<AnyObject>?

@@ -1,5 +1,5 @@
-/// How often a time was how long, in 64 classes: class `n` counts 2 to the power of `n - 1` up to, and
-/// without, 2 to the power of `n` nanoseconds.
+/// How often a time was how long, in 64 classes: class `n` counts 2 to the power of `n - 1` up to,
+/// and without, 2 to the power of `n` nanoseconds.
 public struct TimeHistogram: Sendable, Hashable {
     private var counts: [64 of Int] = .init(repeating: 0)
 

@@ -68,7 +68,8 @@ struct TimerQueue<Payload> {
         return Key(slot: slot, generation: slots[Int(slot)].generation)
     }
 
-    /// Moves a timer, behind those that are set for the same deadline; does nothing for a stale one.
+    /// Moves a timer, behind those that are set for the same deadline; does nothing for a stale
+    /// one.
     mutating func move(_ key: Key, to deadline: MonotonicInstant) {
         guard let place = place(of: key) else { return }
         heap[place].deadline = deadline

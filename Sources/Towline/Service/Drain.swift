@@ -11,12 +11,12 @@ public struct DrainReport: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension Reactor {
-    /// Ends a service in order: listeners stop, and each connection is asked to end after its current
-    /// exchange (`socketShouldFinish`), which by default it does as soon as its writes are with the
-    /// kernel.
+    /// Ends a service in order: listeners stop, and each connection is asked to end after its
+    /// current exchange (`socketShouldFinish`), which by default it does as soon as its writes are
+    /// with the kernel.
     ///
-    /// The reactor goes on; most programs call ``stop()`` from `completion`. A second drain replaces
-    /// the first one's completion, and can only shorten its limit.
+    /// The reactor goes on; most programs call ``stop()`` from `completion`. A second drain
+    /// replaces the first one's completion, and can only shorten its limit.
     ///
     /// - Parameters:
     ///   - limit: The longest it may take; connections that are open then are reset.

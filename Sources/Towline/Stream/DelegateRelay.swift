@@ -1,8 +1,8 @@
 /// Calls one delegate without a retain, a cast or a weak load for each event.
 ///
-/// Sockets hold a relay instead of their delegate; those that share a delegate share its relay. Once
-/// in a turn the reactor looks whether the delegate is still there and holds it until the turn ends
-/// (``Reactor/pin(_:)``); until then the relay reaches it through an unmanaged reference.
+/// Sockets hold a relay instead of their delegate; those that share a delegate share its relay.
+/// Once in a turn the reactor looks whether the delegate is still there and holds it until the turn
+/// ends (``Reactor/pin(_:)``); until then the relay reaches it through an unmanaged reference.
 ///
 /// A weak reference loaded for each event costs a third of a whole echo, and no other way was found
 /// to call an object behind a protocol without a retain.

@@ -5,8 +5,8 @@
 ///                  └─────────────────────────────────────────┘
 ///
 /// In *finishing* our end is sent and whatever the peer still sends is dropped until its end comes;
-/// in *disconnecting* the descriptor is being closed. It knows no descriptor, no queue and no clock:
-/// it is told facts and answers what to do.
+/// in *disconnecting* the descriptor is being closed. It knows no descriptor, no queue and no
+/// clock: it is told facts and answers what to do.
 struct Lifecycle {
     enum Phase: UInt8 {
         case idle

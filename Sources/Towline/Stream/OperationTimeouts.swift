@@ -1,7 +1,7 @@
 /// The deadlines of one socket; told the time, and asks nobody.
 ///
-/// A socket has at most one timer. Each deadline is a field: setting a later one is a store, and the
-/// timer, when it fires too early, is set anew for the deadline that is next.
+/// A socket has at most one timer. Each deadline is a field: setting a later one is a store, and
+/// the timer, when it fires too early, is set anew for the deadline that is next.
 struct OperationTimeouts {
     enum Kind: CaseIterable {
         /// The whole connect.

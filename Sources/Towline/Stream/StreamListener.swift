@@ -139,9 +139,9 @@ public final class StreamListener {
     ///   - file: The file of the call, for the error.
     ///   - line: The line of the call, for the error.
     /// - Throws: ``SocketError/system(_:)`` with the address and the reason, such as `EADDRINUSE`;
-    ///   ``SocketError/invalidState(_:)`` if it listens already; ``SocketError/invalidArgument(_:)``;
-    ///   ``SocketError/wrongThread``; ``SocketError/reactorStopped``. Nothing stays open then, and
-    ///   nothing is called back.
+    ///   ``SocketError/invalidState(_:)`` if it listens already;
+    ///   ``SocketError/invalidArgument(_:)``; ``SocketError/wrongThread``;
+    ///   ``SocketError/reactorStopped``. Nothing stays open then, and nothing is called back.
     public func listen(
         on address: SocketAddress,
         backlog: Int = 1024,

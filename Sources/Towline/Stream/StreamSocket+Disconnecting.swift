@@ -12,8 +12,8 @@ extension StreamSocket {
     ///
     /// With ``DisconnectMoment/now`` both queues are dropped. With the others, no read or write is
     /// accepted any more, and what is queued completes first; after writes the end is sent, and the
-    /// peer's awaited for 2 s, so that nothing sent is lost by a reset. The calls add up, and cannot
-    /// be taken back. `didDisconnect` follows with no error, unless something else ends the
+    /// peer's awaited for 2 s, so that nothing sent is lost by a reset. The calls add up, and
+    /// cannot be taken back. `didDisconnect` follows with no error, unless something else ends the
     /// connection before.
     ///
     /// - Parameter moment: When.

@@ -7,9 +7,10 @@ extension StreamSocket {
 
     /// Reads whatever comes next, at least one byte.
     ///
-    /// What comes is a piece of a stream, not a message; ``read(to:maxLength:timeout:tag:file:line:)``
-    /// and ``read(toLength:timeout:tag:file:line:)`` cut a stream into messages. Keep a read
-    /// outstanding: the end of a connection is noticed in front of unread bytes only by reading them.
+    /// What comes is a piece of a stream, not a message;
+    /// ``read(to:maxLength:timeout:tag:file:line:)`` and ``read(toLength:timeout:tag:file:line:)``
+    /// cut a stream into messages. Keep a read outstanding: the end of a connection is noticed in
+    /// front of unread bytes only by reading them.
     ///
     /// - Parameters:
     ///   - maxLength: The most bytes to be given, 1 or more; `nil`, all that is there.
@@ -20,8 +21,9 @@ extension StreamSocket {
     ///   - line: The line of the call, for the error.
     /// - Returns: A name for the read.
     /// - Throws: ``SocketError/invalidArgument(_:)``, ``SocketError/notConnected``,
-    ///   ``SocketError/disconnectPending``, ``SocketError/readClosed``, ``SocketError/wrongThread``,
-    ///   ``SocketError/reactorStopped``. Nothing is changed then, and nothing called back.
+    ///   ``SocketError/disconnectPending``, ``SocketError/readClosed``,
+    ///   ``SocketError/wrongThread``, ``SocketError/reactorStopped``. Nothing is changed then, and
+    ///   nothing called back.
     @discardableResult
     public func read(
         maxLength: Int? = nil,
@@ -78,8 +80,8 @@ extension StreamSocket {
     ///
     /// - Parameters:
     ///   - delimiter: At least one byte.
-    ///   - maxLength: The most bytes of the result, the delimiter included, and at least its length.
-    ///     Where they hold no delimiter, the connection ends with
+    ///   - maxLength: The most bytes of the result, the delimiter included, and at least its
+    ///     length. Where they hold no delimiter, the connection ends with
     ///     ``SocketError/delimiterNotFound(tag:limit:)``. `nil`, ``defaultDelimiterLimit``.
     ///   - timeout: As for ``read(maxLength:timeout:tag:file:line:)``.
     ///   - tag: Given to the callback; for you.

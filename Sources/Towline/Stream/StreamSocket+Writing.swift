@@ -33,10 +33,10 @@ extension StreamSocket {
     ///   - file: The file of the call, for the error.
     ///   - line: The line of the call, for the error.
     /// - Returns: A name for the write.
-    /// - Throws: ``SocketError/writeQueueFull(waiting:limit:)``, ``SocketError/invalidArgument(_:)``,
-    ///   ``SocketError/notConnected``, ``SocketError/disconnectPending``,
-    ///   ``SocketError/wrongThread``, ``SocketError/reactorStopped``. Nothing is changed then, and
-    ///   nothing called back.
+    /// - Throws: ``SocketError/writeQueueFull(waiting:limit:)``,
+    ///   ``SocketError/invalidArgument(_:)``, ``SocketError/notConnected``,
+    ///   ``SocketError/disconnectPending``, ``SocketError/wrongThread``,
+    ///   ``SocketError/reactorStopped``. Nothing is changed then, and nothing called back.
     @discardableResult
     public func write(
         _ bytes: RawSpan,
@@ -142,8 +142,8 @@ extension StreamSocket {
     /// From so many bytes on an array is handed over whole, instead of being copied with others.
     static let heldSize = 16 * 1024
 
-    /// The first write of a handler that writes from within its own callback: the bytes are gathered,
-    /// to be sent when the callbacks have returned.
+    /// The first write of a handler that writes from within its own callback: the bytes are
+    /// gathered, to be sent when the callbacks have returned.
     @inline(__always)
     private func gatherFirst(_ bytes: RawSpan, _ tag: Int) -> OperationID? {
         let byteCount = bytes.byteCount

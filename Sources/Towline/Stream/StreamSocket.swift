@@ -2,12 +2,12 @@ internal import TowlineBytes
 
 /// A connection that tells its delegate what happens: TCP over IPv4 and IPv6, and Unix domain.
 ///
-/// Reads and writes are queued and complete in the order they were asked for; each completion is one
-/// callback. A started socket is kept alive by its reactor until its terminal callback,
+/// Reads and writes are queued and complete in the order they were asked for; each completion is
+/// one callback. A started socket is kept alive by its reactor until its terminal callback,
 /// `didDisconnect`, which comes exactly once. Then it is idle, and may connect again.
 ///
-/// A socket belongs to its reactor's thread, and so is not `Sendable`; other threads hold its ``id``
-/// and the reactor's handle.
+/// A socket belongs to its reactor's thread, and so is not `Sendable`; other threads hold its
+/// ``id`` and the reactor's handle.
 public final class StreamSocket {
     /// How far a socket has come.
     public enum State: String, Sendable, Hashable {
@@ -148,8 +148,8 @@ public final class StreamSocket {
     /// Changes the options of a live socket, and those of the next start.
     ///
     /// - Parameter options: The options; those that are `nil` stay what they are.
-    /// - Throws: ``SocketError/system(_:)`` with the option that the kernel refused; those before it
-    ///   stay set. ``SocketError/notConnected``, ``SocketError/wrongThread``.
+    /// - Throws: ``SocketError/system(_:)`` with the option that the kernel refused; those before
+    ///   it stay set. ``SocketError/notConnected``, ``SocketError/wrongThread``.
     public func apply(_ options: SocketOptions) throws(SocketError) {
         let reactor = try reactorForCall("apply(_:)")
         guard lifecycle.phase == .connected else { throw .notConnected }
@@ -195,8 +195,8 @@ public final class StreamSocket {
         }
     }
 
-    /// Sets a delegate that the socket holds until its terminal callback has returned: for a handler
-    /// object per connection, which nobody else would keep.
+    /// Sets a delegate that the socket holds until its terminal callback has returned: for a
+    /// handler object per connection, which nobody else would keep.
     public func keep(_ delegate: any StreamSocketDelegate) {
         guard let reactor = reactorIfOnThread("keep(_:)") else { return }
         setRelay(DelegateRelay.make(delegate, keeping: true), reactor)

@@ -1,8 +1,9 @@
 /// Hears what happens to a ``StreamSocket``; every method has a default.
 ///
 /// Callbacks run on the reactor's thread, one after the other, and never inside a call of yours. A
-/// callback may do anything: write, read, disconnect its own socket and others, set another delegate.
-/// An error thrown from a callback disconnects that socket with ``SocketError/handler(_:)``.
+/// callback may do anything: write, read, disconnect its own socket and others, set another
+/// delegate. An error thrown from a callback disconnects that socket with
+/// ``SocketError/handler(_:)``.
 public protocol StreamSocketDelegate: AnyObject {
     /// The connection is established; reads and writes that were queued before begin.
     ///

@@ -3,8 +3,8 @@ internal import Glibc
 
 /// The file that stands for a listener of the Unix domain.
 ///
-/// Source: unix(7), bind(2): a bound path stays behind when its socket has gone, and a new bind to it
-/// fails with `EADDRINUSE`.
+/// Source: unix(7), bind(2): a bound path stays behind when its socket has gone, and a new bind to
+/// it fails with `EADDRINUSE`.
 struct SocketFile {
     private let path: String
     private let device: dev_t
@@ -31,8 +31,8 @@ struct SocketFile {
 
     /// Removes the socket of a listener that has died, so that its path can be bound again.
     ///
-    /// - Throws: `EADDRINUSE` for anything else that is there: a living listener's socket, or a file
-    ///   that is no socket at all.
+    /// - Throws: `EADDRINUSE` for anything else that is there: a living listener's socket, or a
+    ///   file that is no socket at all.
     static func removeStale(_ unixPath: UnixPath) throws(SystemCallError) {
         guard let path = unixPath.path else { return }
         var status = stat()
