@@ -42,14 +42,15 @@ struct Arguments {
         var words = words[...]
         while let option = words.popFirst() {
             if option == "--help" { throw UsageError(description: "") }
-            guard let value = words.popFirst() else {
-                throw UsageError(description: "\(option) needs a value, or is not known")
-            }
-            try set(option, to: value)
+            try set(option, to: words.popFirst())
         }
     }
 
-    private mutating func set(_ option: String, to value: String) throws(UsageError) {
+    private mutating func set(_ option: String, to word: String?) throws(UsageError) {
+        guard ["--host", "--port", "--unix", "--backend"].contains(option) else {
+            throw UsageError(description: "\(option) is not known")
+        }
+        guard let value = word else { throw UsageError(description: "\(option) needs a value") }
         let invalid = UsageError(description: "\(option) \(value): not valid")
         switch option {
         case "--host":
@@ -64,7 +65,7 @@ struct Arguments {
             guard let choice = BackendChoice(rawValue: value) else { throw invalid }
             backend = choice
         default:
-            throw UsageError(description: "\(option) is not known")
+            break
         }
     }
 }

@@ -7,8 +7,8 @@ extension Reactor: EventSink {
     /// Step 6: looks the owner up, and has it handle the event.
     ///
     /// Nobody is home if a callback earlier in this turn has closed the socket. While it handles an
-    /// event, an owner may close any socket, its own included: the table lets go of nobody before
-    /// the end of the turn.
+    /// event, an owner may close any socket, its own included: whoever leaves the table is kept
+    /// until the end of the turn.
     @inline(__always)
     package func handle<Source: Backend>(
         _ event: SocketEvent,

@@ -62,13 +62,14 @@ public indirect enum SocketError: Error, Sendable, CustomStringConvertible {
         switch self {
         case .invalidState(let state): "call refused: the socket is \(state)"
         case .invalidArgument(let argument): argument.description
-        case .noDelegate: "call refused: the socket has no delegate"
-        case .notConnected: "call refused: the socket is not connected"
+        case .noDelegate: "the socket has no delegate; set one before it starts"
+        case .notConnected: "call refused: the socket is neither connected nor connecting"
         case .disconnectPending: "call refused: a disconnect is pending"
         case .readClosed: "read refused: the peer has sent its end"
         case .writeQueueFull(let waiting, let limit):
             "write refused: \(waiting) bytes wait to be sent, the limit is \(limit)"
-        case .wrongThread: "call refused: the socket belongs to another thread"
+        case .wrongThread:
+            "call refused: the socket belongs to another thread; post a job with handle.execute"
         case .reactorStopped: "reactor stopped"
         case .connectTimedOut: "connect timed out"
         case .readTimedOut(let tag): "read tag \(tag) timed out"

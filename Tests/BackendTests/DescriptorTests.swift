@@ -19,6 +19,30 @@ import Testing
         }
     }
 
+    @Test("N1, A3, A10: every descriptor is non-blocking and closed by exec; a port is taken again")
+    func flags() throws {
+        let rig = try BackendKind.epoll.makeRig()
+        let (listener, address) = try rig.makeListener()
+        let client = rig.nextID()
+        rig.backend.connect(client, to: address, options: SocketOptions())
+        try rig.poll(until: { rig.log.accepted.count == 1 })
+        let accepted = rig.log.accepted[0]
+        var descriptors = [accepted]
+        for id in [listener, client] {
+            descriptors.append(try #require(rig.backend.descriptor(of: id)))
+        }
+        for descriptor in descriptors {
+            #expect(fcntl(descriptor, F_GETFL) & O_NONBLOCK != 0)
+            #expect(fcntl(descriptor, F_GETFD) & FD_CLOEXEC != 0)
+        }
+        // The connection that stays behind in TIME_WAIT does not keep the port.
+        rig.backend.discard(accepted)
+        rig.backend.close(client, .end)
+        rig.backend.close(listener, .end)
+        try rig.poll()
+        _ = try rig.makeListener(at: address)
+    }
+
     @Test("A refused connect leaves nothing open")
     func failedConnect() async {
         await #expect(processExitsWith: .success) {

@@ -34,7 +34,7 @@ import TowlineTestKit
     }
 
     @Test(
-        "Trap 1: who gets the number of one closed in the same batch hears nothing of it",
+        "Trap 1, N2: who gets the number of one closed in the same batch hears nothing of it",
         arguments: BackendKind.allCases
     )
     func slotReuse(_ kind: BackendKind) throws {
@@ -164,7 +164,7 @@ import TowlineTestKit
     }
 
     @Test(
-        "EP11: in steady state an echo is one receive and one send",
+        "EP1, EP11, W3: in steady state an echo is one receive and one send",
         arguments: BackendKind.allCases
     )
     func steadyState(_ kind: BackendKind) throws {

@@ -206,7 +206,7 @@ import TowlineTestKit
         #expect(rig.simulated.inspect() == [])
     }
 
-    @Test("BK5: interruptions never end a connection")
+    @Test("BK5, N3: interruptions never end a connection")
     func interruptions() throws {
         let rig = makeRig()
         rig.network.conditions.interruptedShare = 0.6

@@ -75,7 +75,7 @@ import Towline
         #expect(throws: ReactorError.self) { _ = try Reactor(configuration) }
     }
 
-    @Test("TM3, trap 11: a timer of 900 µs is never early and takes at most three waits")
+    @Test("TM3, N6, trap 11: a timer of 900 µs is never early and takes at most three waits")
     func shortTimer() throws {
         let loop = try Loop()
         let start = ContinuousClock.now
@@ -88,7 +88,7 @@ import Towline
         try loop.end()
     }
 
-    @Test("LP8: with nothing armed a wait has no bound, and another thread's job ends it")
+    @Test("LP8, EP8: with nothing armed a wait has no bound, and another thread's job ends it")
     func idle() throws {
         let loop = try Loop()
         let handle = loop.reactor.handle
@@ -105,7 +105,7 @@ import Towline
         try loop.end()
     }
 
-    @Test("WK1, trap 10: a million jobs of two threads, none lost, each thread's in order")
+    @Test("WK1, N7, trap 10: a million jobs of two threads, none lost, each thread's in order")
     func manyJobs() throws {
         let loop = try Loop()
         let handle = loop.reactor.handle
@@ -167,7 +167,7 @@ import Towline
         }
     }
 
-    @Test("LP9: five thousand connections closed in one turn delay a 10 ms timer by 50 ms at most")
+    @Test("LP9, EP7: five thousand connections closed in one turn delay a 10 ms timer by 50 ms")
     func massFarewell() throws {
         let loop = try Loop()
         let acceptor = Acceptor()
@@ -262,6 +262,44 @@ import Towline
         try loop.end()
     }
 
+    @Test("SD3: what is no signal, or none that can be waited for, is refused")
+    func nonsenseSignals() throws {
+        let loop = try Loop()
+        for signal in [0, 999, SIGKILL] {
+            #expect(throws: SocketError.self) {
+                _ = try SignalSource(reactor: loop.reactor, signals: [signal]) { _ in }
+            }
+        }
+        #expect(loop.reactor.figures.openSockets == 0)
+        try loop.end()
+    }
+
+    @Test("SD2: a connection that only waits for its peer's end is finished, not cut")
+    func drainsLingering() throws {
+        let pair = try Pair()
+        try pair.socket.write("all there is")
+        try pair.loop.turn(times: 2)
+        var report: DrainReport?
+        pair.loop.reactor.drain(within: .milliseconds(50)) { report = $0 }
+        #expect(try pair.turn { report != nil })
+        #expect(report?.finished == 1)
+        #expect(report?.cut == 0)
+        #expect(try pair.peer.receiveUntilEnd() == Array("all there is".utf8))
+        try pair.loop.end()
+    }
+
+    @Test("A timer that is set after the stop never fires, and says so")
+    func timerAfterStop() throws {
+        let loop = try Loop()
+        var isPending: Bool?
+        loop.reactor.schedule(after: .zero) {
+            loop.reactor.stop()
+            isPending = loop.reactor.schedule(after: .zero) {}.isPending
+        }
+        try loop.reactor.run()
+        #expect(isPending == false)
+    }
+
     @Test("SD4: a hundred reactors leave descriptors and threads as they were")
     func leavesNothing() throws {
         func descriptorCount() -> Int {
@@ -279,7 +317,61 @@ import Towline
         #expect(descriptorCount() - before < 50)
     }
 
-    @Test("WK3: a call from another thread traps in a debug build")
+    @Test("BK7: a reactor changes no signal, mask or limit of the process")
+    func processStaysAsItWas() throws {
+        struct Process: Equatable {
+            var handlers: [Int] = []
+            var blocked: [Bool] = []
+            var limits: [UInt] = []
+
+            init() {
+                for signal in CInt(1)...31 {
+                    var action = sigaction()
+                    sigaction(signal, nil, &action)
+                    let handler = unsafeBitCast(action.__sigaction_handler, to: Int.self)
+                    handlers.append(handler)
+                    var mask = sigset_t()
+                    pthread_sigmask(SIG_SETMASK, nil, &mask)
+                    blocked.append(sigismember(&mask, signal) == 1)
+                }
+                var limit = rlimit()
+                getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+                limits = [limit.rlim_cur, limit.rlim_max]
+            }
+        }
+        let before = Process()
+        let pair = try Pair()
+        try pair.socket.write("x")
+        try pair.loop.turn(times: 2)
+        #expect(Process() == before)
+        try pair.loop.end()
+        #expect(Process() == before)
+    }
+
+    @Test("OB1: the figures count what happened")
+    func figures() throws {
+        let pair = try Pair()
+        let before = pair.loop.reactor.figures
+        try pair.socket.read(toLength: 3, tag: 1)
+        try pair.socket.write("12345")
+        try pair.peer.send("abc")
+        #expect(try pair.turn { pair.heard.count == 2 })
+        let after = pair.loop.reactor.figures
+        #expect(after.receivedBytes - before.receivedBytes == 3)
+        #expect(after.sentBytes - before.sentBytes == 5)
+        #expect(after.sends - before.sends == 1)
+        #expect(after.shortSends == before.shortSends)
+        #expect(after.connected == 1 && after.accepted == 0 && after.closed == 0)
+        #expect(after.openSockets == 1)
+        #expect(after.turnTime.count > before.turnTime.count)
+        pair.socket.disconnect()
+        #expect(try pair.turn { pair.recorder.isDisconnected })
+        #expect(pair.loop.reactor.figures.closed == 1)
+        #expect(pair.loop.reactor.figures.openSockets == 0)
+        try pair.loop.end()
+    }
+
+    @Test("WK3, T1: a call from another thread traps in a debug build")
     func wrongThread() async {
         #if DEBUG
             await #expect(processExitsWith: .failure) {

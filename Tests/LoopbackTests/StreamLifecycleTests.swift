@@ -29,7 +29,7 @@ import Towline
         try pair.loop.end()
     }
 
-    @Test("L3, L4, D2: calls in the wrong state throw the documented error and change nothing")
+    @Test("L3, L4, D2, E4: calls in the wrong state throw the documented error and change nothing")
     func wrongState() throws {
         let loop = try Loop()
         let listener = try BlockingListener()
@@ -114,6 +114,7 @@ import Towline
             let pair = try Pair()
             pair.socket.disconnect(moment)
             #expect(pair.socket.state == .disconnecting)
+            #expect(throws: SocketError.disconnectPending) { try pair.socket.write("late") }
             #expect(try pair.turn { pair.recorder.isDisconnected })
             #expect(pair.heard == [.didDisconnect(nil)])
             try pair.loop.end()

@@ -83,9 +83,14 @@ import Towline
         let (loop, listener, acceptor) = try makeListener()
         let address = try #require(listener.localAddress)
         acceptor.setsDelegate = false
+        var log: [String] = []
+        loop.reactor.log = { log.append($0.description) }
         let first = try BlockingPeer(connectingTo: address)
         #expect(try loop.turn { acceptor.sockets.count == 1 })
         #expect(try first.receiveSome() == [])
+        let peer = try #require(first.localAddress)
+        #expect(log.count == 1 && log[0].contains("peer=\(peer)"), "\(log)")
+        #expect(log[0].contains("no delegate"), "nobody else could hear why")
         acceptor.setsDelegate = true
         acceptor.whenAccepted = { _, _ in throw Refused() }
         let second = try BlockingPeer(connectingTo: address)

@@ -3,7 +3,7 @@ import Testing
 import Towline
 
 @Suite("Reading from a real connection") struct StreamReadingTests {
-    @Test("O1, L3: reads and writes queued before the connection begin with it, in order")
+    @Test("O1, L3, C9: reads and writes queued before the connection begin with it, in order")
     func queuedBeforeConnect() throws {
         let pair = try Pair { socket, _ in
             try socket.write("a", tag: 1)
@@ -27,7 +27,7 @@ import Towline
         try pair.loop.end()
     }
 
-    @Test("R5, O2: one segment serves reads of each kind, in order, and the rest waits")
+    @Test("R5, O2, T2, P1: one segment serves reads of each kind, in order, and the rest waits")
     func mixedReads() throws {
         let pair = try Pair()
         try pair.socket.read(toLength: 5, tag: 1)
@@ -100,7 +100,7 @@ import Towline
         try pair.loop.end()
     }
 
-    @Test("R3: maxLength caps an any read, and the rest waits")
+    @Test("R2, R3: maxLength caps an any read, and the rest waits")
     func anyLimit() throws {
         let pair = try Pair()
         try pair.peer.send("abcdef")
@@ -170,7 +170,7 @@ import Towline
         try pair.loop.end()
     }
 
-    @Test("F1, H1: the end interrupts a read, and the report has its bytes")
+    @Test("F1, H1, O6: the end interrupts a read, and the report has its bytes")
     func endDuringRead() throws {
         let pair = try Pair()
         try pair.socket.read(toLength: 10, tag: 4)
@@ -239,7 +239,7 @@ import Towline
         try pair.loop.end()
     }
 
-    @Test("R7, Scenario 6: an end behind unread bytes is a hang-up, told once, and spins nobody")
+    @Test("R7, EP3, N4, Scenario 6: an end behind unread bytes is a hang-up, told once; no spin")
     func hangUp() throws {
         let pair = try Pair()
         try pair.peer.send("unread")

@@ -92,7 +92,7 @@ import Towline
         try pair.loop.end()
     }
 
-    @Test("R6, M1: a queued read's clock starts when it is the first")
+    @Test("R6, M1, F5: a queued read's clock starts when it is the first")
     func clockStarts() throws {
         let pair = try Pair()
         try pair.socket.read(toLength: 1, tag: 1)

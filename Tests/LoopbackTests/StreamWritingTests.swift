@@ -20,7 +20,7 @@ import Towline
         try pair.loop.end()
     }
 
-    @Test("W5, LP4: what a callback writes leaves in one call")
+    @Test("W5, LP4, EP9: what a callback writes leaves in one call")
     func gathering() throws {
         let pair = try Pair()
         pair.recorder.whenRead = { socket, _, _ in
@@ -127,6 +127,33 @@ import Towline
         try pair.loop.end()
     }
 
+    @Test("W6: the first write of a callback counts against the marks, a default didWrite or not")
+    func waterMarksInCallback() throws {
+        final class Gate: StreamSocketDelegate {
+            var writableCount = 0
+            func socket(_ socket: StreamSocket, didRead bytes: RawSpan, tag: Int) throws {
+                try socket.write(bytes)
+                if socket.pendingWriteBytes <= socket.writeHighWaterMark { try socket.read() }
+            }
+            func socketDidBecomeWritable(_ socket: StreamSocket) throws {
+                writableCount += 1
+                try socket.read()
+            }
+        }
+        let pair = try Pair()
+        let gate = Gate()
+        pair.socket.delegate = gate
+        pair.socket.writeHighWaterMark = 1_000
+        pair.socket.writeLowWaterMark = 500
+        try pair.socket.read()
+        for _ in 0..<3 {
+            try pair.peer.send([UInt8](repeating: 1, count: 5_000))
+            #expect(try pair.peer.receiveWhileTurning(5_000, pair.loop).count == 5_000)
+        }
+        #expect(gate.writableCount >= 3)
+        try pair.loop.end()
+    }
+
     @Test("W6: a write that finds the limit waiting is refused, and changes nothing")
     func queueLimit() throws {
         let pair = try Pair(buffer: 4_096)
@@ -145,7 +172,7 @@ import Towline
         #expect(incomplete.map(\.total) == [8 << 20])
     }
 
-    @Test("F4: after a failed send the peer's last bytes are still read, then the reason is told")
+    @Test("F4, W10: after a failed send the peer's last bytes are read, then the reason is told")
     func failedSend() throws {
         let pair = try Pair()
         pair.recorder.recordsReads = false

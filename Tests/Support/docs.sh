@@ -12,18 +12,21 @@ docc=$(dirname "$(realpath "$(command -v swift)")")/docc
 }
 
 out=.build/docs
-copies=.build/symbol-graphs
-rm -rf "$out" "$copies" .build/*/symbolgraph
-mkdir -p "$out"
-swift package dump-symbol-graph --minimum-access-level public --skip-synthesized-members \
-    --skip-inherited-docs
+graphs_of_all=.build/symbol-graphs
+rm -rf "$out" "$graphs_of_all"
+mkdir -p "$out" "$graphs_of_all"
+# In a build folder of its own, so that every module is compiled and leaves its graph.
+rm -rf .build/for-docs
+swift build --target TowlineTestKit --scratch-path .build/for-docs \
+    -Xswiftc -emit-symbol-graph -Xswiftc -emit-symbol-graph-dir -Xswiftc "$PWD/$graphs_of_all" \
+    -Xswiftc -symbol-graph-minimum-access-level -Xswiftc public \
+    -Xswiftc -symbol-graph-skip-inherited-docs -Xswiftc -symbol-graph-skip-synthesized-members
 
 for module in Towline TowlineTestKit; do
-    graphs=$copies/$module
+    graphs=$graphs_of_all/of-$module
     mkdir -p "$graphs"
     # The module's own, and one for each other module whose types it adds to.
-    cp .build/*/symbolgraph/"$module".symbols.json .build/*/symbolgraph/"$module"@*.symbols.json \
-        "$graphs"
+    cp "$graphs_of_all/$module".symbols.json "$graphs_of_all/$module"@*.symbols.json "$graphs"
     if ! grep -q '"precise"' "$graphs/$module.symbols.json"; then
         echo "docs: $module has nothing public"
         continue

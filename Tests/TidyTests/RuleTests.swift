@@ -40,16 +40,13 @@ import Testing
         }
     }
 
-    /// The rules that stand in parentheses at the end of tests' names, with a file that has them.
+    /// The rules that stand in tests' names, with a file that has them.
     private func namedInTests() throws -> [String: String] {
+        let name = /@Test\(\s*"((?:[^"\\]|\\.)*)"/
         var named: [String: String] = [:]
         for file in try Checkout.sources(below: "Tests") where !file.path.contains("TidyTests") {
-            for (line, code) in zip(file.lines, file.code)
-            where code.contains("@Test") || code.hasPrefix("        \"\"") {
-                guard let open = line.lastIndex(of: "("), let close = line.lastIndex(of: ")"),
-                    open < close
-                else { continue }
-                for rule in Self.rules(in: line[open...close]) { named[rule] = file.path }
+            for match in file.lines.joined(separator: "\n").matches(of: name) {
+                for rule in Self.rules(in: match.1) { named[rule] = file.path }
             }
         }
         return named

@@ -342,7 +342,7 @@ import Testing
         #expect(backend.waits == [nil])
     }
 
-    @Test("No more timers fire in a turn than its budget, the others in the next (LP3, TM7)")
+    @Test("No more timers fire in a turn than its budget, the others in the next (LP3, T7, TM7)")
     func timerBudget() throws {
         var count = 0
         for _ in 0..<10_000 { reactor.schedule(after: .zero) { count += 1 } }

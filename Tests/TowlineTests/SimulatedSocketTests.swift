@@ -79,7 +79,7 @@ import TowlineTestKit
 
     // MARK: Time
 
-    @Test("A read timeout of 5 s fires after exactly 5 s, of virtual time only")
+    @Test("TM8: a read timeout of 5 s fires after exactly 5 s, of virtual time only")
     func readTimeout() throws {
         let reactor = try network.makeReactor()
         recorder.onEvent = { socket, event in

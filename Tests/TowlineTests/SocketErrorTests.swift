@@ -30,8 +30,8 @@ import Testing
             ),
             "read(toLength: 0): length must be 1 or more (Main/A.swift:8)"
         ),
-        (.noDelegate, "call refused: the socket has no delegate"),
-        (.notConnected, "call refused: the socket is not connected"),
+        (.noDelegate, "the socket has no delegate; set one before it starts"),
+        (.notConnected, "call refused: the socket is neither connected nor connecting"),
         (.disconnectPending, "call refused: a disconnect is pending"),
         (.readClosed, "read refused: the peer has sent its end"),
         (
@@ -46,7 +46,10 @@ import Testing
             .writeQueueFull(waiting: 71, limit: 64),
             "write refused: 71 bytes wait to be sent, the limit is 64"
         ),
-        (.wrongThread, "call refused: the socket belongs to another thread"),
+        (
+            .wrongThread,
+            "call refused: the socket belongs to another thread; post a job with handle.execute"
+        ),
         (.reactorStopped, "reactor stopped"),
         (.connectTimedOut, "connect timed out"),
         (.readTimedOut(tag: 4), "read tag 4 timed out"),

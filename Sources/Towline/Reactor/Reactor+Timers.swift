@@ -114,7 +114,7 @@ extension Reactor {
             refuse("schedule")
             return Timer(link: nil, key: TimerQueue.noKey)
         }
-        guard life != .ended else { return Timer(link: nil, key: TimerQueue.noKey) }
+        guard isAcceptingCalls else { return Timer(link: nil, key: TimerQueue.noKey) }
         let deadline = backend.now().advanced(by: delay)
         return Timer(link: link, key: timers.insert(work, at: deadline))
     }

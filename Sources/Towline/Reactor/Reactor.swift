@@ -257,7 +257,9 @@ public final class Reactor {
 
     /// A call that cannot throw came from another thread: a trap in a debug build, else a line.
     func refuse(_ call: String) {
-        assertionFailure("\(call) was called from another thread than the reactor's")
+        assertionFailure(
+            "\(call) was called from another thread than the reactor's; use handle.execute"
+        )
         // The log is the reactor's, so the line is written on its thread.
         handle.execute {
             $0.note(.critical, "call from another thread refused", ["call": call])

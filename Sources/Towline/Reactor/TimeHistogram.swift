@@ -1,6 +1,6 @@
 /// How often a time was how long, in 64 classes: class `n` counts 2 to the power of `n - 1` up to,
 /// and without, 2 to the power of `n` nanoseconds.
-public struct TimeHistogram: Sendable, Hashable {
+public struct TimeHistogram: Sendable, Hashable, CustomStringConvertible {
     private var counts: [64 of Int] = .init(repeating: 0)
 
     init() {}
@@ -25,6 +25,15 @@ public struct TimeHistogram: Sendable, Hashable {
             return .nanoseconds(Int64(1) << Int64(min(index, 62)))
         }
         return .zero
+    }
+
+    /// Count, median, 99 % and longest as one line.
+    public var description: String {
+        guard count > 0 else { return "none" }
+        let parts = [("median", 0.5), ("99 %", 0.99), ("longest", 1)].map { name, share in
+            "\(name) below \(percentile(share))"
+        }
+        return "\(count): \(parts.joined(separator: ", "))"
     }
 
     mutating func add(_ nanoseconds: Int64) {

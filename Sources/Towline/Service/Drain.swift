@@ -68,8 +68,14 @@ private final class Drain {
 
     private func cutTheRest() {
         for id in reactor.table.ids(of: .stream) {
-            cut += 1
-            reactor.streamSocket(id)?.abort()
+            guard let socket = reactor.streamSocket(id) else { continue }
+            if socket.lifecycle.isOpen {
+                cut += 1
+                socket.abort()
+            } else {
+                // All of it is sent, and its end, too; only the peer's is still awaited.
+                socket.endLinger(reactor)
+            }
         }
         look()
     }

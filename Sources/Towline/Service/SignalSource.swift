@@ -18,16 +18,33 @@ public final class SignalSource {
     /// - Parameters:
     ///   - reactor: The reactor that calls, on its thread; the source ends with it.
     ///   - signals: Numbers such as `SIGTERM`, 1 or more.
+    ///   - file: The file of the call, for the error.
+    ///   - line: The line of the call, for the error.
     ///   - handler: Called with the number.
-    /// - Throws: ``SocketError/system(_:)``; nothing stays blocked that was not.
+    /// - Throws: ``SocketError/invalidArgument(_:)`` for a number that is no signal, or none that
+    ///   can be waited for; ``SocketError/system(_:)``. Nothing stays blocked that was not.
     public init(
         reactor: Reactor,
         signals: [CInt],
+        file: StaticString = #fileID,
+        line: UInt = #line,
         handler: @escaping (CInt) -> Void
     ) throws(SocketError) {
         var mask = sigset_t()
         sigemptyset(&mask)
-        for signal in signals { sigaddset(&mask, signal) }
+        for signal in signals {
+            // These two can be neither blocked nor caught.
+            guard signal != SIGKILL, signal != SIGSTOP, sigaddset(&mask, signal) == 0 else {
+                throw .invalidArgument(
+                    InvalidArgument(
+                        "SignalSource(signals: \(signals))",
+                        "\(signal) is no signal that can be waited for",
+                        file,
+                        line
+                    )
+                )
+            }
+        }
         var before = sigset_t()
         let result = pthread_sigmask(SIG_BLOCK, &mask, &before)
         guard result == 0 else {

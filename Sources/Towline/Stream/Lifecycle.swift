@@ -85,13 +85,13 @@ struct Lifecycle {
     mutating func queuesChanged(_ queues: Queues) -> Action {
         guard isOpen else { return .none }
         if peerHasEnded {
-            return queues.hasWrites ? .none : close()
+            return queues.hasWrites ? .none : end()
         }
         guard isDisconnectPending, !(awaitsReads && queues.hasReads),
             !(awaitsWrites && queues.hasWrites)
         else { return .none }
         // A reset would destroy bytes that the peer has not read yet, so their end is sent first.
-        guard awaitsWrites, queues.hasWritten, phase == .connected else { return close() }
+        guard awaitsWrites, queues.hasWritten, phase == .connected else { return end() }
         phase = .finishing
         return .finish
     }
@@ -112,8 +112,14 @@ struct Lifecycle {
         }
     }
 
-    /// Something ends the connection now, for whatever reason.
+    /// Something ends the connection now, for whatever reason; no disconnect is pending any more.
     mutating func close() -> Action {
+        awaitsReads = false
+        awaitsWrites = false
+        return end()
+    }
+
+    private mutating func end() -> Action {
         switch phase {
         case .connecting, .connected, .finishing:
             phase = .disconnecting

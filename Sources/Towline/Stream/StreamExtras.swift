@@ -5,11 +5,8 @@ final class StreamExtras {
     var userInfo: Any?
 
     // Limits of the write queue, in bytes.
-    var writeHighWaterMark = 256 * 1024
     var writeLowWaterMark = 64 * 1024
     var writeQueueLimit = 64 * 1024 * 1024
-    /// Whether more than the high-water mark had waited, so that falling below the low one is news.
-    var isAboveHighWaterMark = false
 
     var localAddress: SocketAddress?
 
@@ -35,7 +32,6 @@ final class StreamExtras {
         readProgress = 0
         phase = .connected
         retryDelay = 1_000_000
-        isAboveHighWaterMark = false
         localAddress = nil
     }
 }

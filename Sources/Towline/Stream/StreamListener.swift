@@ -68,13 +68,20 @@ public final class StreamListener {
     ///
     /// A listener whose delegate has gone closes the connections that it accepts.
     public var delegate: (any StreamListenerDelegate)? {
-        get { delegateReference }
-        set { delegateReference = newValue }
+        get { isOnThread("delegate") ? delegateReference : nil }
+        set {
+            guard isOnThread("delegate") else { return }
+            delegateReference = newValue
+        }
     }
 
     /// The address that is listened on, with the port that the kernel chose for 0; `nil` while
     /// nothing is.
-    public var localAddress: SocketAddress? { boundAddress }
+    public var localAddress: SocketAddress? { isOnThread("localAddress") ? boundAddress : nil }
+
+    private func isOnThread(_ call: StaticString) -> Bool {
+        reference.unmanaged == nil || reference.ifOnThread(call) != nil
+    }
 
     // MARK: Calls
 
@@ -149,7 +156,7 @@ public final class StreamListener {
         line: UInt = #line
     ) throws(SocketError) {
         let reactor = try reference.forCall("listen")
-        guard boundAddress == nil, socketID == .none else { throw .invalidState(.connected) }
+        guard boundAddress == nil, socketID == .none else { throw .invalidState(.listening) }
         guard backlog >= 1 else {
             throw .invalidArgument(
                 InvalidArgument(
@@ -173,7 +180,8 @@ public final class StreamListener {
             )
         } catch {
             _ = reactor.table.remove(id)
-            throw .system(error.during("listen on \(address)"))
+            let place = error.purpose.map { "\(address), \($0)," } ?? "\(address)"
+            throw .system(error.during("listen on \(place)"))
         }
         if case .unix(let path) = address { socketFile = SocketFile(path) }
         socketID = id
@@ -226,6 +234,9 @@ public final class StreamListener {
 
     private func accept(_ descriptor: CInt, from peer: SocketAddress, _ reactor: Reactor) {
         guard boundAddress != nil, let delegate = delegateReference else {
+            if boundAddress != nil {
+                noteRefusal(of: peer, "the listener's delegate has gone", reactor)
+            }
             reactor.backend.discard(descriptor)
             return
         }
@@ -234,6 +245,7 @@ public final class StreamListener {
             socket = try StreamSocket(accepting: descriptor, from: peer, on: reactor)
         } catch {
             // It concerns this one connection; the next may be accepted.
+            noteRefusal(of: peer, "\(error)", reactor)
             reactor.backend.discard(descriptor)
             return
         }
@@ -247,8 +259,17 @@ public final class StreamListener {
             socket.disconnect(because: .handler(error), reactor)
         }
         reactor.endCallbacks()
-        if socket.relayReference == nil { socket.disconnect(because: .noDelegate, reactor) }
+        if socket.relayReference == nil {
+            // Nobody else will hear why.
+            let reason = socket.reason ?? .noDelegate
+            noteRefusal(of: peer, "\(reason)", reactor)
+            socket.disconnect(because: .noDelegate, reactor)
+        }
         socket.settle(reactor)
+    }
+
+    private func noteRefusal(of peer: SocketAddress, _ reason: String, _ reactor: Reactor) {
+        reactor.note(.warning, "accepted connection closed", ["peer": "\(peer)", "error": reason])
     }
 
     // MARK: Out of descriptors

@@ -66,7 +66,8 @@ extension StreamSocket {
         extras.phase = .connected
         extras.localAddress = local
         dropTimer(reactor)
-        obstacles = .isPaused
+        obstacles.remove(.isNotOpen)
+        obstacles.insert(.isPaused)
         reactor.counters.connected &+= 1
         callBack(reactor) { try $0.didConnect(self, peer) }
         settle(reactor)
@@ -81,8 +82,14 @@ extension StreamSocket {
             setDeadline(.retry, after: .nanoseconds(delay), reactor)
             return
         }
-        extras.attempts.append(ConnectAttempt(address: peer, error: error))
+        noteAttempt(error)
         disconnect(because: .system(error), reactor)
+    }
+
+    /// Notes that the address did not do.
+    func noteAttempt(_ error: SystemCallError) {
+        guard let peer else { return }
+        makeExtras().attempts.append(ConnectAttempt(address: peer, error: error))
     }
 
     func retryConnect(_ reactor: Reactor) {
@@ -108,9 +115,11 @@ enum AdoptedDescriptor {
         }
         var type: CInt = 0
         var length = socklen_t(MemoryLayout<CInt>.size)
-        guard getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &type, &length) == 0,
-            type == CInt(SOCK_STREAM.rawValue)
-        else { throw invalid("must be a stream socket") }
+        let answer = getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &type, &length)
+        if answer != 0, errno == EBADF { throw invalid("must be open") }
+        guard answer == 0, type == CInt(SOCK_STREAM.rawValue) else {
+            throw invalid("must be a stream socket")
+        }
         var storage = sockaddr_storage()
         length = socklen_t(MemoryLayout<sockaddr_storage>.size)
         let result = withUnsafeMutablePointer(to: &storage) {

@@ -65,6 +65,11 @@ extension StreamSocket {
         disconnect(.afterWrites)
     }
 
+    /// Waits no longer for the peer's end.
+    func endLinger(_ reactor: Reactor) {
+        perform(lifecycle.close(), reactor)
+    }
+
     // MARK: Carrying out
 
     /// Ends the connection for a reason; the first one stands.

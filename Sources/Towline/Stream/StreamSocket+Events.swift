@@ -71,7 +71,7 @@ extension StreamSocket {
             let sent = backend.send(socketID, reactor.gather.start, count: count)
             reactor.gather.removeAll()
             // Asked anew: the callback may have set another delegate.
-            if sent == count, writes.count == 1, isSkipping(.didWrite) {
+            if sent == count, writes.count == 1, obstacles.isEmpty, isSkipping(.didWrite) {
                 writes.acknowledge(sent)
                 writes.removeOnlyRequest()
             } else {
@@ -352,10 +352,10 @@ extension StreamSocket {
             writes.removeFirst()
             if !isSkipping(.didWrite) { call(reactor) { try $0.didWrite(self, write.tag) } }
         }
-        if let extras, extras.isAboveHighWaterMark, lifecycle.phase == .connected,
-            writes.pendingBytes < extras.writeLowWaterMark
+        if obstacles.contains(.isAboveHighWaterMark), lifecycle.phase == .connected,
+            writes.pendingBytes < writeLowWaterMark
         {
-            extras.isAboveHighWaterMark = false
+            obstacles.remove(.isAboveHighWaterMark)
             call(reactor) { try $0.didBecomeWritable(self) }
         }
         reactor.endCallbacks()

@@ -9,8 +9,11 @@ extension StreamSocket {
     ///
     /// What comes is a piece of a stream, not a message;
     /// ``read(to:maxLength:timeout:tag:file:line:)`` and ``read(toLength:timeout:tag:file:line:)``
-    /// cut a stream into messages. Keep a read outstanding: the end of a connection is noticed in
-    /// front of unread bytes only by reading them.
+    /// cut a stream into messages. Reads complete in the order they were asked for: where one
+    /// message says what the next read must be, ask for that from its callback, and not for all
+    /// ahead.
+    ///
+    /// Keep a read outstanding: an end behind unread bytes is noticed only by reading them.
     ///
     /// - Parameters:
     ///   - maxLength: The most bytes to be given, 1 or more; `nil`, all that is there.
@@ -191,8 +194,8 @@ extension StreamSocket {
 
     /// Refuses reads and writes on a socket that takes none.
     func checkOpen() throws(SocketError) {
-        guard lifecycle.isOpen else { throw .notConnected }
         guard !lifecycle.isDisconnectPending else { throw .disconnectPending }
+        guard lifecycle.isOpen else { throw .notConnected }
     }
 
     /// The first read of the queue may be another one: lets bytes come, or looks at kept ones, and

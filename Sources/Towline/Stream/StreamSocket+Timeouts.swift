@@ -62,6 +62,7 @@ extension StreamSocket {
         }
         if extras.timeouts.isDue(.connect, at: now) {
             extras.timeouts.clear(.connect)
+            noteAttempt(.connectTimedOut)
             disconnect(because: .connectTimedOut, reactor)
         }
         if extras.timeouts.isDue(.finish, at: now) {

@@ -4,14 +4,22 @@ extension StreamSocket {
     /// Above so many waiting bytes the socket tells when fewer than ``writeLowWaterMark`` wait
     /// again; 256 KiB.
     public var writeHighWaterMark: Int {
-        get { extras?.writeHighWaterMark ?? 256 * 1024 }
-        set { makeExtras().writeHighWaterMark = max(1, newValue) }
+        get { highWaterMark }
+        set {
+            guard reactorIfOnThread("writeHighWaterMark") != nil else { return }
+            highWaterMark = max(1, newValue)
+        }
     }
+
+    static let defaultHighWaterMark = 256 * 1024
 
     /// Below so many waiting bytes `socketDidBecomeWritable` is called; 64 KiB.
     public var writeLowWaterMark: Int {
         get { extras?.writeLowWaterMark ?? 64 * 1024 }
-        set { makeExtras().writeLowWaterMark = max(1, newValue) }
+        set {
+            guard reactorIfOnThread("writeLowWaterMark") != nil else { return }
+            makeExtras().writeLowWaterMark = max(1, newValue)
+        }
     }
 
     /// A write that finds so many bytes waiting throws
@@ -20,7 +28,10 @@ extension StreamSocket {
     /// A single larger write passes.
     public var writeQueueLimit: Int {
         get { extras?.writeQueueLimit ?? 64 * 1024 * 1024 }
-        set { makeExtras().writeQueueLimit = max(1, newValue) }
+        set {
+            guard reactorIfOnThread("writeQueueLimit") != nil else { return }
+            makeExtras().writeQueueLimit = max(1, newValue)
+        }
     }
 
     /// Writes bytes behind all earlier ones; they are copied, or sent from where they lie.
@@ -147,10 +158,9 @@ extension StreamSocket {
     @inline(__always)
     private func gatherFirst(_ bytes: RawSpan, _ tag: Int) -> OperationID? {
         let byteCount = bytes.byteCount
-        guard obstacles.isEmpty, writes.isEmpty, byteCount > 0, let reactor = reactorUnchecked
-        else {
-            return nil
-        }
+        guard obstacles.isEmpty, writes.isEmpty, byteCount > 0, byteCount <= highWaterMark,
+            let reactor = reactorUnchecked
+        else { return nil }
         return reactor._withUnsafeGuaranteedRef { reactor -> OperationID? in
             guard reactor.thread == towline_thread(), reactor.current == socketID else {
                 return nil
@@ -214,8 +224,8 @@ extension StreamSocket {
     }
 
     func noteHighWater() {
-        guard writes.pendingBytes > writeHighWaterMark else { return }
-        makeExtras().isAboveHighWaterMark = true
+        guard writes.pendingBytes > highWaterMark else { return }
+        obstacles.insert(.isAboveHighWaterMark)
     }
 
     // MARK: Handing over

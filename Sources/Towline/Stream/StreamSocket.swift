@@ -17,6 +17,8 @@ public final class StreamSocket {
         case connecting
         /// The connection is established.
         case connected
+        /// Connections are accepted; of listeners only.
+        case listening
         /// The connection is ending; the terminal callback is still to come.
         case disconnecting
 
@@ -45,6 +47,8 @@ public final class StreamSocket {
     @exclusivity(unchecked) var reason: SocketError?
     @exclusivity(unchecked) var hasReason = false
     @exclusivity(unchecked) var peer: SocketAddress?
+    /// Above so many waiting bytes it is news when few wait again.
+    @exclusivity(unchecked) var highWaterMark = StreamSocket.defaultHighWaterMark
     /// When it was started.
     @exclusivity(unchecked) var started = MonotonicInstant(nanoseconds: 0)
 
@@ -141,8 +145,11 @@ public final class StreamSocket {
     ///
     /// An accepted socket begins with its listener's.
     public var options: SocketOptions {
-        get { extras?.options ?? SocketOptions() }
-        set { makeExtras().options = newValue }
+        get { isOnThread("options") ? extras?.options ?? SocketOptions() : SocketOptions() }
+        set {
+            guard isOnThread("options") else { return }
+            makeExtras().options = newValue
+        }
     }
 
     /// Changes the options of a live socket, and those of the next start.
@@ -164,27 +171,41 @@ public final class StreamSocket {
     /// What happens when the peer sends its end; ``HalfClosePolicy/finishWrites``.
     public var halfClosePolicy: HalfClosePolicy {
         get { extras?.halfClosePolicy ?? .finishWrites }
-        set { makeExtras().halfClosePolicy = newValue }
+        set {
+            guard isOnThread("halfClosePolicy") else { return }
+            makeExtras().halfClosePolicy = newValue
+        }
     }
 
     /// Whatever the program likes; never looked at.
     public var userInfo: Any? {
-        get { extras?.userInfo }
-        set { makeExtras().userInfo = newValue }
+        get { isOnThread("userInfo") ? extras?.userInfo : nil }
+        set {
+            guard isOnThread("userInfo") else { return }
+            makeExtras().userInfo = newValue
+        }
     }
 
     /// Bytes of writes that the kernel has not taken yet.
-    public var pendingWriteBytes: Int { writes.pendingBytes }
+    ///
+    /// Those that a callback has just written count as well: they are offered to the kernel when
+    /// the callback has returned. So a peer is slow if many bytes wait *between* callbacks, which
+    /// `socketDidBecomeWritable` tells the end of.
+    public var pendingWriteBytes: Int { isOnThread("pendingWriteBytes") ? writes.pendingBytes : 0 }
 
     // MARK: The delegate
 
     /// Who hears of the socket; held weakly.
     ///
     /// May be set at any time: the new delegate hears the next callback, the old one none. One that
-    /// goes away during a turn lives until its end at most, and then the socket closes with
-    /// ``SocketError/delegateGone``.
+    /// goes away during a turn lives until its end at most. The socket then closes with
+    /// ``SocketError/delegateGone`` at its next event, or when one of the turns comes by that look
+    /// after a few sockets each: nothing tells when a weak reference ends.
     public var delegate: (any StreamSocketDelegate)? {
-        get { relayReference?.takeUnretainedValue().delegate() }
+        get {
+            guard isOnThread("delegate") else { return nil }
+            return relayReference?.takeUnretainedValue().delegate()
+        }
         set {
             guard let reactor = reactorIfOnThread("delegate") else { return }
             if let newValue {
@@ -306,4 +327,6 @@ struct Obstacles: OptionSet {
     static let inputHasEnded = Obstacles(rawValue: 1 << 5)
     /// A deadline runs.
     static let hasDeadline = Obstacles(rawValue: 1 << 6)
+    /// More bytes have waited than the high-water mark, so that falling below the low one is news.
+    static let isAboveHighWaterMark = Obstacles(rawValue: 1 << 7)
 }

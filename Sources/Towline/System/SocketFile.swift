@@ -37,9 +37,11 @@ struct SocketFile {
         guard let path = unixPath.path else { return }
         var status = stat()
         guard lstat(path, &status) == 0 else { return }
-        guard status.st_mode & S_IFMT == S_IFSOCK, try isDead(unixPath) else {
-            throw SystemCallError(call: "bind", errno: EADDRINUSE)
+        guard status.st_mode & S_IFMT == S_IFSOCK else {
+            let purpose = "where something lies that is no socket"
+            throw SystemCallError(call: "bind", errno: EADDRINUSE, purpose: purpose)
         }
+        guard try isDead(unixPath) else { throw SystemCallError(call: "bind", errno: EADDRINUSE) }
         _ = unlink(path)
     }
 

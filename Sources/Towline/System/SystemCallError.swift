@@ -20,6 +20,11 @@ public struct SystemCallError: Error, Sendable, Hashable, CustomStringConvertibl
     /// What a table without a free slot answers, as a process without a free descriptor would.
     static var tableIsFull: CInt { ENFILE }
 
+    /// A connect that we gave up; the kernel would have said the same, later.
+    static var connectTimedOut: SystemCallError {
+        SystemCallError(call: "connect", errno: ETIMEDOUT)
+    }
+
     /// Whether the call can only have failed by a bug of the program or of the framework.
     var isBug: Bool { [EBADF, EFAULT, EINVAL, ENOENT, ENOTSOCK].contains(errno) }
 
