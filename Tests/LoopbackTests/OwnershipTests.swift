@@ -94,7 +94,7 @@ import Towline
         try loop.end()
     }
 
-    @Test("WK4: dropped jobs are let go of on the reactor's thread")
+    @Test("WK4: jobs are let go of on the reactor's thread")
     func droppedJobs() throws {
         final class Witness: Sendable {
             let place: Mutex<UInt>
@@ -111,7 +111,7 @@ import Towline
         loop.reactor.stop()
         try BackgroundWork {
             let load = Load(witness)
-            // Behind the stop in the same turn: it is accepted, and does not run.
+            // Behind the stop in the same turn: it is accepted, and so is run.
             handle.execute { $0.stop() }
             handle.execute { _ in withExtendedLifetime(load) {} }
         }.value()

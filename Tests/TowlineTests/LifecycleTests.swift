@@ -147,7 +147,7 @@ import Testing
     }
 
     @Test(
-        "D4: behind writes the end is sent first; without a written byte, or unconnected, it is not"
+        "Behind written bytes the end is sent first; without any, or unconnected, it is not (D4)"
     )
     func graceful() {
         let written = Queues(hasReads: true, hasWrites: false, hasWritten: true)

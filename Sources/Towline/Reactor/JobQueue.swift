@@ -83,7 +83,7 @@ final class JobQueue: Sendable {
         }
     }
 
-    /// Accepts no more; returns the jobs that will not run, to be let go of outside the lock.
+    /// Accepts no more; returns the jobs that were accepted and have not run.
     func close() -> [Job] {
         state.withLock { state in
             state.isClosed = true

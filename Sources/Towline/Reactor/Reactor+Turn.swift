@@ -160,7 +160,11 @@ extension Reactor {
         }
         finishClosings()
         let droppedTimers = timers.removeAll()
-        let droppedJobs = jobs.close()
+        // What was accepted is run; what is posted from now on is refused.
+        for job in jobs.close() {
+            counters.jobsRun &+= 1
+            job(self)
+        }
         life = .ended
         detachOwners()
         lastRelay = nil
@@ -168,8 +172,8 @@ extension Reactor {
         whenSocketEnds = nil
         releaseGraveyard()
         backend.shutDown()
-        // Their closures are let go of here: outside any lock, on the reactor's thread.
-        withExtendedLifetime((droppedTimers, droppedJobs)) {}
+        // Their closures are let go of here, on the reactor's thread.
+        withExtendedLifetime(droppedTimers) {}
     }
 
     /// Closes until nobody is left.

@@ -173,8 +173,8 @@ public final class Reactor {
     /// Ends ``run()`` behind the current turn, and the reactor with it.
     ///
     /// Every started socket and listener gets its terminal callback with
-    /// ``SocketError/reactorStopped``; jobs and timers that have not run are dropped. A second call
-    /// does nothing. From other threads: ``ReactorHandle/stop()``.
+    /// ``SocketError/reactorStopped``; then jobs that were accepted are run, and timers are
+    /// dropped. A second call does nothing. From other threads: ``ReactorHandle/stop()``.
     public func stop() {
         guard isOnThread || life == .fresh else {
             refuse("stop()")

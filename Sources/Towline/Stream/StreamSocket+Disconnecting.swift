@@ -112,6 +112,7 @@ extension StreamSocket {
             resume(reactor)
         case .awaitWrites:
             obstacles.insert(.isNotOpen)
+            extras?.timeouts.clear(.read)
             setDeadline(.finish, after: Self.finishTimeout, reactor)
         }
     }
