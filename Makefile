@@ -23,7 +23,7 @@ test: setup
 lint:
 	swift format lint --strict --recursive --parallel Sources Tests Benchmarks Examples Package.swift
 
-check: lint test
+check: lint test storm
 
 format:
 	swift format --in-place --recursive --parallel Sources Tests Benchmarks Examples Package.swift
@@ -40,9 +40,10 @@ sanitize: setup
 		swift test --sanitize=address --scratch-path .build/address
 	swift test --sanitize=thread --scratch-path .build/thread
 
-# SEEDS=N random runs on the simulated backend; SEED=S for one of them.
+# SEEDS=N random runs on the simulated network, and what only a release build does.
 storm:
-	TOWLINE_SEEDS=$(SEEDS) swift test -c release --scratch-path .build/storm -Xswiftc -enable-testing --filter SimulationTests
+	TOWLINE_SEEDS=$(SEEDS) swift test -c release --scratch-path .build/storm \
+		-Xswiftc -enable-testing --filter 'SimulationTests|ReleaseBuildTests'
 
 # What an echo, a connection and an idle server cost, each figure beside its budget.
 budget: setup

@@ -177,8 +177,8 @@ def measure_instructions():
         for names, what in ((ALLOCATIONS, "allocations"), (BOOKKEEPING, "retains, access checks")):
             count = sum(costs.get(name, 0) for name in names)
             report(f"{what} an echo, {crowd}", count, ALMOST_NONE, digits=3)
-    costs = difference(lambda count: calls_and_instructions("connect", 1, count), 200, 1_200)
-    report("user instructions a connect + echo + close", costs["instructions"], 5_000)
+    costs = difference(lambda count: calls_and_instructions("connect", 16, count), 960, 4_800)
+    report("user instructions a connect + echo + close, 16 at a time", costs["instructions"], 5_000)
 
 
 # System calls

@@ -142,6 +142,7 @@ final class EpollBackend: Backend {
         }
     }
 
+    @inline(__always)
     private func waitForEvents(atMost limit: Int64?) -> Int {
         if _slowPath(waitsInMilliseconds) { return waitInMilliseconds(atMost: limit) }
         let count: CInt

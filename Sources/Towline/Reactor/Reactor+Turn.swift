@@ -93,7 +93,7 @@ extension Reactor {
     @inline(__always)
     private func hasWork(at now: MonotonicInstant) -> Bool {
         if !work.pending.isEmpty || !jobs.isEmpty { return true }
-        guard let deadline = timers.nextDeadline else { return false }
+        guard timers.count > 0, let deadline = timers.nextDeadline else { return false }
         return deadline <= now
     }
 
@@ -215,9 +215,10 @@ extension Reactor {
     }
 
     /// The wait in nanoseconds: none if something is left over, else until the next deadline.
+    @inline(__always)
     private func chooseWait(atMost limit: Duration?, from now: MonotonicInstant) -> Int64? {
-        var wait = limit?.saturatedNanoseconds
-        if let deadline = nextDeadline {
+        var wait = limit.map(\.saturatedNanoseconds)
+        if timers.count > 0, let deadline = nextDeadline {
             let rest = max(0, deadline.nanoseconds &- now.nanoseconds)
             wait = min(wait ?? rest, rest)
         }
@@ -234,10 +235,14 @@ extension Reactor {
         if hasClosed || backend.hasResults { backend.deliverResults(into: self) }
     }
 
+    @inline(__always)
     private func releaseGraveyard() {
         pinnedRelay = nil
         pinnedObject = nil
-        guard !graveyard.isEmpty else { return }
+        if !graveyard.isEmpty { releaseDead() }
+    }
+
+    private func releaseDead() {
         // Exchanged first: a deinit may let go of more.
         swap(&graveyard, &emptiedGraveyard)
         emptiedGraveyard.removeAll(keepingCapacity: true)

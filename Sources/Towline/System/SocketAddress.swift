@@ -23,7 +23,8 @@ public enum SocketAddress: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Reads what ``description`` writes; `nil` for anything else, names of hosts included.
+    /// Reads what ``description`` writes, of paths those that begin with `/`; `nil` for anything
+    /// else, names of hosts included.
     public init?(_ text: String) {
         if text.hasPrefix("/") || text.hasPrefix("@") {
             guard let path = UnixPath(text) else { return nil }
