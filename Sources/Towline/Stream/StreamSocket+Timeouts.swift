@@ -83,7 +83,10 @@ extension StreamSocket {
         guard lifecycle.phase == .connected, let extras else { return }
         let now = reactor.backend.now()
         reactor.beginCallbacks(of: socketID)
-        if extras.timeouts.isDue(.read, at: now) { askAboutRead(now, extras, reactor) }
+        // Kept bytes that wait for their turn may complete the read, so it is not late yet.
+        if extras.timeouts.isDue(.read, at: now), !listed.contains(.serveAgain) {
+            askAboutRead(now, extras, reactor)
+        }
         if lifecycle.phase == .connected, extras.timeouts.isDue(.write, at: now) {
             askAboutWrite(now, extras, reactor)
         }
@@ -128,15 +131,12 @@ extension StreamSocket {
         kept = nil
         obstacles.remove(.hasKeptBytes)
         extras?.readProgress = 0
-        guard let relay = relayReference?.takeUnretainedValue() else { return }
-        do {
+        call(reactor) { relay in
             if let bytes {
                 try bytes.withBytes { try relay.didCancelRead(self, read.tag, $0) }
             } else {
                 try relay.didCancelRead(self, read.tag, RawSpan())
             }
-        } catch {
-            disconnect(because: .handler(error), reactor)
         }
     }
 

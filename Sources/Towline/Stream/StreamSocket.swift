@@ -334,4 +334,6 @@ struct Obstacles: OptionSet {
     static let inputHasEnded = Obstacles(rawValue: 1 << 5)
     /// A deadline runs.
     static let hasDeadline = Obstacles(rawValue: 1 << 6)
+    /// A hang-up was told, which comes once.
+    static let toldHangUp = Obstacles(rawValue: 1 << 7)
 }
