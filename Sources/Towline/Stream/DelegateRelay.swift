@@ -205,8 +205,9 @@ extension Reactor {
             let address = UnsafeRawPointer(
                 Unmanaged.passUnretained(delegate as AnyObject).toOpaque()
             )
-            // Pinned first: an address says nothing once what lay there has gone.
-            if relay.address == address, pin(relay) { return relay }
+            // An address says nothing once what lay there has gone. Not pinned: another one is,
+            // whose callback may run.
+            if relay.address == address, relay.target != nil { return relay }
         }
         let relay = DelegateRelay.make(delegate)
         lastRelay = relay

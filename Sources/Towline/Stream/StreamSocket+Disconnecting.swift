@@ -72,6 +72,10 @@ extension StreamSocket {
     /// `nil` is a deliberate end.
     func disconnect(because reason: SocketError?, _ reactor: Reactor) {
         guard lifecycle.phase != .idle, lifecycle.phase != .disconnecting else { return }
+        if case .system(let error) = reason, error.tellsOfMixUp, lifecycle.phase != .connecting {
+            let fields = ["socket": "\(socketID)", "error": error.description]
+            reactor.note(.critical, "a call of the loop was refused", fields)
+        }
         setReason(reason)
         perform(lifecycle.close(), reactor)
     }
@@ -97,7 +101,8 @@ extension StreamSocket {
             obstacles.insert(.isNotOpen)
             // From here on only the peer's farewell is awaited; nothing is an error any more.
             setReason(nil)
-            flushGathered(reactor)
+            // Nothing of this socket is gathered here, since no write is left; what is gathered
+            // may be another one's, whose callback runs.
             reactor.backend.finishSending(socketID)
             setDeadline(.finish, after: Self.lingerTimeout, reactor)
             obstacles.insert(.isPaused)

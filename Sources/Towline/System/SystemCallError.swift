@@ -20,6 +20,12 @@ public struct SystemCallError: Error, Sendable, Hashable, CustomStringConvertibl
     /// What a table without a free slot answers, as a process without a free descriptor would.
     static var tableIsFull: CInt { ENFILE }
 
+    /// Whether, on a socket that is open, it can only mean a descriptor mixed up by us or by the
+    /// program.
+    var tellsOfMixUp: Bool {
+        [EBADF, EINVAL, EFAULT, ENOENT, ENOTSOCK].contains(errno)
+    }
+
     /// Describes a refused call.
     ///
     /// - Parameters:
