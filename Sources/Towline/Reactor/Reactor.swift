@@ -122,6 +122,8 @@ public final class Reactor {
     }
 
     deinit {
+        // The backend closes what their sockets have left.
+        for id in table.ids(of: .remnant) { _ = table.remove(id) }
         if table.count > 0 {
             assertionFailure("a reactor went away with open sockets; call stop() and run() first")
             detachOwners()

@@ -11,6 +11,7 @@ final class StreamExtras {
     /// Whether more than the high-water mark had waited, so that falling below the low one is news.
     var isAboveHighWaterMark = false
 
+    /// Outlives the connection until its farewell has been said.
     var localAddress: SocketAddress?
 
     // Of one connection.
@@ -36,6 +37,5 @@ final class StreamExtras {
         phase = .connected
         retryDelay = 1_000_000
         isAboveHighWaterMark = false
-        localAddress = nil
     }
 }

@@ -314,8 +314,11 @@ extension StreamSocket {
             reportWrites(reactor)
             settle(reactor)
         case .close:
+            // Asked before the callbacks: one may leave this connection for another.
+            let id = socketID
             reportFinishedWrites(reactor)
-            reactor.backend.close(socketID, extras?.closingManner ?? .end)
+            let manner = socketID == id ? extras?.closingManner : nil
+            reactor.backend.close(id, manner ?? .end)
         case .noteTime(let now):
             noteTime(now, reactor)
         case .expire:
