@@ -166,6 +166,7 @@ extension Reactor {
         lastRelay = nil
         log = nil
         whenSocketEnds = nil
+        drain = nil
         releaseGraveyard()
         backend.shutDown()
         // Their closures are let go of here: outside any lock, on the reactor's thread.

@@ -55,6 +55,8 @@ public final class Reactor {
     var listenersInNeed: [SocketID] = []
     /// Called each time a socket has ended; for a drain.
     var whenSocketEnds: (() -> Void)?
+    /// The drain that is under way.
+    var drain: AnyObject?
     @exclusivity(unchecked) var sweepSlot = 1
 
     @exclusivity(unchecked) var counters = Counters()

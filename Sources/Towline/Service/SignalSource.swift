@@ -19,12 +19,18 @@ public final class SignalSource {
     ///   - reactor: The reactor that calls, on its thread; the source ends with it.
     ///   - signals: Numbers such as `SIGTERM`, 1 or more.
     ///   - handler: Called with the number.
-    /// - Throws: ``SocketError/system(_:)``; nothing stays blocked that was not.
+    /// - Throws: ``SocketError/system(_:)``, ``SocketError/reactorStopped``,
+    ///   ``SocketError/wrongThread``; nothing stays blocked that was not.
     public init(
         reactor: Reactor,
         signals: [CInt],
         handler: @escaping (CInt) -> Void
     ) throws(SocketError) {
+        guard reactor.isOnThread || reactor.life == .fresh else {
+            reactor.refuse("SignalSource.init")
+            throw .wrongThread
+        }
+        guard reactor.isAcceptingCalls else { throw .reactorStopped }
         var mask = sigset_t()
         sigemptyset(&mask)
         for signal in signals { sigaddset(&mask, signal) }

@@ -237,7 +237,7 @@ public final class StreamListener {
         do {
             try delegate.listener(self, didAccept: socket)
         } catch {
-            socket.disconnect(because: .handler(error), reactor)
+            socket.disconnect(afterThrowing: error, reactor)
         }
         reactor.endCallbacks()
         if socket.relayReference == nil { socket.disconnect(because: .noDelegate, reactor) }

@@ -83,6 +83,14 @@ extension StreamSocket {
         perform(lifecycle.close(), reactor)
     }
 
+    /// Ends the connection because a callback threw.
+    @inline(never)
+    func disconnect(afterThrowing error: any Error, _ reactor: Reactor) {
+        // A call that a stopping reactor has refused is no fault of the callback's.
+        let isRefusal = error as? SocketError == .reactorStopped
+        disconnect(because: isRefusal ? .reactorStopped : .handler(error), reactor)
+    }
+
     func setReason(_ reason: SocketError?) {
         guard !hasReason else { return }
         self.reason = reason

@@ -54,7 +54,7 @@ extension StreamSocket {
             do {
                 try relay.didRead(self, bytes, tag)
             } catch {
-                disconnect(because: .handler(error), reactor)
+                disconnect(afterThrowing: error, reactor)
             }
             reactor.endCallbacks()
             return true
@@ -326,6 +326,7 @@ extension StreamSocket {
         case .noteFreeDescriptor:
             break
         case .finish:
+            guard lifecycle.isOpen else { return }
             callBack(reactor) { $0.shouldFinish(self) }
             settle(reactor)
         case .end(let reason):
@@ -409,7 +410,7 @@ extension StreamSocket {
         do {
             try body(relay)
         } catch {
-            disconnect(because: .handler(error), reactor)
+            disconnect(afterThrowing: error, reactor)
         }
     }
 
