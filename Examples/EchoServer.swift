@@ -99,12 +99,7 @@ enum EchoServer {
     static func serve(_ arguments: Arguments) throws {
         let reactor = try Reactor(Reactor.Configuration(backend: arguments.backend))
         let echo = Echo()
-        let listener = StreamListener(reactor: reactor, delegate: echo)
-        if let path = arguments.unixPath {
-            try listener.listen(onUnixPath: path)
-        } else {
-            try listener.listen(on: SocketAddress(arguments.host, port: arguments.port))
-        }
+        // Before anything is open, so that no failure leaves a socket file behind.
         var isDraining = false
         let signals = try SignalSource(reactor: reactor, signals: [SIGTERM, SIGINT]) { _ in
             guard !isDraining else {
@@ -113,6 +108,12 @@ enum EchoServer {
             }
             isDraining = true
             reactor.drain(within: .seconds(5)) { _ in reactor.stop() }
+        }
+        let listener = StreamListener(reactor: reactor, delegate: echo)
+        if let path = arguments.unixPath {
+            try listener.listen(onUnixPath: path)
+        } else {
+            try listener.listen(on: SocketAddress(arguments.host, port: arguments.port))
         }
         if let address = listener.localAddress { print("listening on \(address)") }
         fflush(nil)

@@ -121,7 +121,7 @@ public final class StreamListener {
         guard let permissions, let path = unixPath.path else { return }
         guard chmod(path, mode_t(permissions)) == 0 else {
             let error = SystemCallError(call: "chmod", errno: errno, purpose: "listen on \(path)")
-            stop()
+            giveUp()
             throw .system(error)
         }
     }
@@ -298,6 +298,16 @@ public final class StreamListener {
         socketFile = nil
         reactor.backend.pauseReceiving(socketID)
         reactor.work.add(socketID, to: .close)
+    }
+
+    /// Ends a listen that has failed behind its start: idle at once, and nothing is called back.
+    private func giveUp() {
+        guard let reactor = reactorReference else { return }
+        let id = socketID
+        stop(because: nil, reactor)
+        reactor.bury(self)
+        reactor.table.replaceOwner(of: id, with: Remnant(), kind: .remnant)
+        socketID = .none
     }
 
     private func sayFarewell(_ reactor: Reactor) {
