@@ -4,6 +4,9 @@ import Glibc
 import Towline
 
 final class Echo: StreamListenerDelegate, StreamSocketDelegate {
+    /// How many bytes of its echo a peer may leave unread, besides what the kernel holds.
+    static let patience = 16 * 1024 * 1024
+
     func listener(_ listener: StreamListener, didAccept socket: StreamSocket) throws {
         socket.delegate = self
         try socket.read()
@@ -11,7 +14,22 @@ final class Echo: StreamListenerDelegate, StreamSocketDelegate {
 
     func socket(_ socket: StreamSocket, didRead bytes: RawSpan, tag: Int) throws {
         try socket.write(bytes)
-        try socket.read()
+        if socket.pendingWriteBytes < Self.patience {
+            try socket.read()
+        } else {
+            // From a peer that does not read its echo, no more is read until it has.
+            socket.userInfo = "paused"
+        }
+    }
+
+    func socketDidBecomeWritable(_ socket: StreamSocket) {
+        guard socket.userInfo != nil else { return }
+        socket.userInfo = nil
+        do {
+            try socket.read()
+        } catch {
+            // The connection ends already, and what is left of its echo is still sent.
+        }
     }
 
     func listener(_ listener: StreamListener, didFailToAccept error: SocketError) {
