@@ -6,12 +6,22 @@ import Towline
 final class Echo: StreamListenerDelegate, StreamSocketDelegate {
     func listener(_ listener: StreamListener, didAccept socket: StreamSocket) throws {
         socket.delegate = self
+        // So many bytes of its echo may a peer leave unread before no more is read from it.
+        socket.writeHighWaterMark = 16 * 1024 * 1024
         try socket.read()
     }
 
     func socket(_ socket: StreamSocket, didRead bytes: RawSpan, tag: Int) throws {
         try socket.write(bytes)
-        try socket.read()
+        if !socket.isAboveHighWaterMark { try socket.read() }
+    }
+
+    func socketDidBecomeWritable(_ socket: StreamSocket) {
+        do {
+            try socket.read()
+        } catch {
+            // The peer has sent its end. What is left of its echo is sent all the same.
+        }
     }
 
     func listener(_ listener: StreamListener, didFailToAccept error: SocketError) {
@@ -106,12 +116,7 @@ enum EchoServer {
     static func serve(_ arguments: Arguments) throws {
         let reactor = try Reactor(Reactor.Configuration(backend: arguments.backend))
         let echo = Echo()
-        let listener = StreamListener(reactor: reactor, delegate: echo)
-        if let path = arguments.unixPath {
-            try listener.listen(onUnixPath: path)
-        } else {
-            try listener.listen(on: SocketAddress(arguments.host, port: arguments.port))
-        }
+        // Before anything is open, so that no failure leaves a socket file behind.
         var isDraining = false
         let signals = try SignalSource(reactor: reactor, signals: [SIGTERM, SIGINT]) { _ in
             guard !isDraining else {
@@ -120,6 +125,12 @@ enum EchoServer {
             }
             isDraining = true
             reactor.drain(within: .seconds(5)) { _ in reactor.stop() }
+        }
+        let listener = StreamListener(reactor: reactor, delegate: echo)
+        if let path = arguments.unixPath {
+            try listener.listen(onUnixPath: path)
+        } else {
+            try listener.listen(on: SocketAddress(arguments.host, port: arguments.port))
         }
         if let address = listener.localAddress { print("listening on \(address)") }
         fflush(nil)

@@ -36,7 +36,10 @@ extension Reactor: EventSink {
         case .plain:
             slot.owner(as: PlainSource.self).takeUnretainedValue().handle(event, self)
         case .remnant:
-            if case .closed = event, let remnant = table.remove(id) { bury(remnant) }
+            if case .closed = event, let remnant = table.remove(id) {
+                bury(remnant)
+                whenSocketEnds?()
+            }
         case .stream, .free:
             preconditionFailure("streams are handled before, and a free slot has no ID")
         }

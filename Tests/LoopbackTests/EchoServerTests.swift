@@ -188,6 +188,29 @@ import Towline
         #expect(try peer.receiveUntilEnd() == bytes)
     }
 
+    @Test("A peer that sends on and reads nothing is no longer read from, and loses nothing")
+    func backPressure() throws {
+        let server = try EchoServer()
+        let peer = try BlockingPeer(connectingTo: server.address, timeout: .milliseconds(500))
+        let chunk = pattern(byteCount: 65_536)
+        var sentCount = 0
+        do {
+            while sentCount < 2_048 {
+                try peer.send(chunk)
+                sentCount += 1
+            }
+        } catch let error as SystemCallError {
+            #expect(error.name == "EAGAIN", "refused after \(sentCount) chunks")
+        }
+        #expect(sentCount < 1_024)
+        for _ in 0..<sentCount {
+            guard try peer.receive(65_536) == chunk else {
+                Issue.record("the echo is another")
+                return
+            }
+        }
+    }
+
     @Test("A peer that reads while it sends 8 MiB gets each byte back") func bothWays() throws {
         let server = try EchoServer()
         let peer = try server.connect()

@@ -75,5 +75,35 @@ import Towline
             _ = close(ends[1])
             try pair.loop.end()
         }
+
+        @Test("LP11, trap 32: a descriptor that is exchanged ends its socket, loudly")
+        func mixedUpDescriptor() throws {
+            let pair = try Pair()
+            var lines: [LogEvent] = []
+            pair.loop.reactor.log = { lines.append($0) }
+            var ends: [CInt] = [-1, -1]
+            #expect(socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0, &ends) == 0)
+            let far = BlockingPeer(adopting: ends[1])
+            let recorder = Recorder()
+            let socket = try StreamSocket(
+                reactor: pair.loop.reactor,
+                adopting: ends[0],
+                delegate: recorder
+            )
+            let stranger = open("/dev/null", O_RDWR | O_CLOEXEC)
+            #expect(dup2(stranger, ends[0]) == ends[0])
+            close(stranger)
+            try socket.write("lost")
+            #expect(try pair.turn { recorder.isDisconnected })
+            guard case .system(let error) = recorder.reports[0].error else {
+                Issue.record("\(recorder.reports[0])")
+                return
+            }
+            #expect(error.name == "ENOTSOCK")
+            #expect(lines.map(\.level) == [.critical])
+            #expect(pair.socket.state == .connected)
+            far.close()
+            try pair.loop.end()
+        }
     }
 #endif

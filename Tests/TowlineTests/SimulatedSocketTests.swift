@@ -215,6 +215,25 @@ import TowlineTestKit
         try end(reactor)
     }
 
+    @Test("LS3: accepting goes on as soon as a connection of this reactor ends, not a pause later")
+    func descriptorComesFree() throws {
+        let reactor = try network.makeReactor()
+        recorder.onEvent = Self.echo
+        // The listener's, and one more.
+        network.conditions.descriptorLimit = 2
+        let listener = StreamListener(reactor: reactor, delegate: recorder)
+        try listener.listen(onPort: 0)
+        let first = try connectPeer(to: listener)
+        let second = try connectPeer(to: listener)
+        try turn(reactor) { reactor.figures.acceptPauses == 1 }
+        first.close()
+        second.send("served")
+        let start = network.now
+        try turn(reactor) { second.received.count == 6 }
+        #expect(network.now.since(start) < .milliseconds(50))
+        try end(reactor)
+    }
+
     // MARK: Helpers
 
     private static func echo(_ socket: StreamSocket, _ event: Recorder.Event) throws {

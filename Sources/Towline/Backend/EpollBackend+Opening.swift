@@ -47,12 +47,20 @@ extension EpollBackend {
         try checkedSystemCall("bind") {
             address.withSocketAddress { Glibc.bind(number, $0, $1) }
         }
-        try checkedSystemCall("listen") { Glibc.listen(number, backlog) }
-        let bound = Self.localAddress(of: number) ?? address
-        // Only now: in the set before the listen(2), it would report a hang-up.
-        try adopt(number, as: id, kind: .listener)
-        _ = socket.take()
-        return bound
+        do throws(SystemCallError) {
+            try checkedSystemCall("listen") { Glibc.listen(number, backlog) }
+            guard let bound = Self.localAddress(of: number) else {
+                throw SystemCallError(call: "getsockname", errno: errno)
+            }
+            // Only now: in the set before the listen(2), it would report a hang-up.
+            try adopt(number, as: id, kind: .listener)
+            _ = socket.take()
+            return bound
+        } catch {
+            // The file that the bind has made; closing leaves it behind.
+            if case .unix(let path) = address { SocketFile(path)?.remove() }
+            throw error
+        }
     }
 
     /// Accepts for as long as connections can be expected and the budget lasts.

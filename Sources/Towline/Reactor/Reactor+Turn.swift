@@ -26,28 +26,36 @@ extension Reactor {
     /// How often steps 7 and 8 are repeated while callbacks of `didWrite` write.
     private static let reportRounds = 4
 
+    /// Turns until the reactor is told to stop, then ends it.
+    ///
+    /// A turn in which jobs or timers have run waits as well, which saves a second one.
+    ///
+    /// - Throws: As ``run()``.
     func run<Source: Backend>(on backend: Source) throws(ReactorError) {
-        repeat {
-            try makeTurn(on: backend, waitingAtMost: nil, evenAfterWork: true)
-        } while life != .ended
+        try beginTurn()
+        do {
+            repeat {
+                try makeSteps(on: backend, waitingAtMost: nil, evenAfterWork: true)
+            } while life == .turning
+        } catch {
+            life = .idle
+            throw .system(error)
+        }
+        end()
     }
 
-    /// Makes a turn, and ends the reactor if that was asked for within it.
+    /// Makes one turn, and ends the reactor if that was asked for within it.
     ///
-    /// - Parameters:
-    ///   - backend: The reactor's backend.
-    ///   - limit: The longest wait.
-    ///   - waits: Whether to wait although jobs or timers have run. Who turns by hand looks at what
-    ///     they did first; a reactor that runs saves the second wait.
+    /// Where jobs or timers have run it does not wait: who turns by hand looks at what they did.
+    ///
     /// - Throws: As ``run()``.
     func makeTurn<Source: Backend>(
         on backend: Source,
-        waitingAtMost limit: Duration?,
-        evenAfterWork waits: Bool
+        waitingAtMost limit: Duration?
     ) throws(ReactorError) {
         try beginTurn()
         do {
-            try makeSteps(on: backend, waitingAtMost: limit, evenAfterWork: waits)
+            try makeSteps(on: backend, waitingAtMost: limit, evenAfterWork: false)
         } catch {
             life = .idle
             throw .system(error)
@@ -62,6 +70,7 @@ extension Reactor {
     /// The turn.
     ///
     /// Callbacks never nest: each step calls them one after the other.
+    @inline(__always)
     private func makeSteps<Source: Backend>(
         on backend: Source,
         waitingAtMost limit: Duration?,
@@ -170,6 +179,7 @@ extension Reactor {
         lastRelay = nil
         log = nil
         whenSocketEnds = nil
+        drain = nil
         releaseGraveyard()
         backend.shutDown()
         // Their closures are let go of here, on the reactor's thread.

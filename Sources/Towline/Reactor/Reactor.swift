@@ -24,6 +24,8 @@ public final class Reactor {
 
     let configuration: Configuration
     let selected: SelectedBackend
+    /// The same behind its protocol; the hot path has it as a parameter instead.
+    let backend: any Backend
     let jobs: JobQueue
 
     // What one file of this folder changes and every socket looks at. None of these is touched in a
@@ -55,6 +57,8 @@ public final class Reactor {
     var listenersInNeed: [SocketID] = []
     /// Called each time a socket has ended; for a drain.
     var whenSocketEnds: (() -> Void)?
+    /// The drain that is under way.
+    var drain: AnyObject?
     @exclusivity(unchecked) var sweepSlot = 1
 
     @exclusivity(unchecked) var counters = Counters()
@@ -112,6 +116,7 @@ public final class Reactor {
     ) {
         self.configuration = configuration
         self.selected = selected
+        backend = selected.backend
         backendReport = BackendReport(chosen: selected.backend.name, refused: refused)
         jobs = JobQueue(wake: selected.backend.wake)
         handle = ReactorHandle(jobs: jobs)
@@ -122,6 +127,8 @@ public final class Reactor {
     }
 
     deinit {
+        // The backend closes what their sockets have left.
+        for id in table.ids(of: .remnant) { _ = table.remove(id) }
         if table.count > 0 {
             assertionFailure("a reactor went away with open sockets; call stop() and run() first")
             detachOwners()
@@ -132,9 +139,6 @@ public final class Reactor {
         gather.deallocate()
         table.deallocate()
     }
-
-    /// The backend behind one indirection; the hot path has it as a parameter instead.
-    var backend: any Backend { selected.backend }
 
     // MARK: Turning
 
@@ -163,9 +167,9 @@ public final class Reactor {
         let eventsBefore = counters.events
         switch selected {
         case .epoll(let backend):
-            try makeTurn(on: backend, waitingAtMost: limit, evenAfterWork: false)
+            try makeTurn(on: backend, waitingAtMost: limit)
         case .other(let backend):
-            try makeTurn(on: backend, waitingAtMost: limit, evenAfterWork: false)
+            try makeTurn(on: backend, waitingAtMost: limit)
         }
         return report(eventCount: counters.events &- eventsBefore)
     }

@@ -1,3 +1,5 @@
+internal import CLinux
+
 /// How a socket or a listener holds its reactor: strongly while it is idle, and not while it is
 /// started, since then the reactor holds it, and lets go of it before it ends.
 ///
@@ -14,6 +16,14 @@ struct ReactorReference {
 
     /// The reactor, if it has not ended.
     var reactor: Reactor? { unmanaged?.takeUnretainedValue() }
+
+    /// Whether the calling thread is the reactor's, or there is no reactor any more.
+    @inline(__always)
+    var isOnThread: Bool {
+        guard let unmanaged else { return true }
+        // Started or not, the owner does not outlive what it refers to.
+        return unmanaged._withUnsafeGuaranteedRef { $0.thread == towline_thread() }
+    }
 
     /// Holds: the owner is idle.
     mutating func hold() {
@@ -33,6 +43,12 @@ struct ReactorReference {
     mutating func forget() {
         letGo()
         unmanaged = nil
+    }
+
+    /// Whether a property may answer; the rare cases are looked at, and spoken of, apart.
+    @inline(__always)
+    func permits(_ call: StaticString) -> Bool {
+        isOnThread || ifOnThread(call) != nil
     }
 
     /// The reactor, for a call that can throw.

@@ -27,7 +27,11 @@ extension Reactor {
             return
         }
         guard isAcceptingCalls else { return }
-        Drain(self, within: limit, completion).begin()
+        if let drain {
+            unsafeDowncast(drain, to: Drain.self).replace(within: limit, completion)
+        } else {
+            Drain(self, within: limit, completion).begin()
+        }
     }
 }
 
@@ -35,7 +39,8 @@ extension Reactor {
 private final class Drain {
     private unowned let reactor: Reactor
     private let limit: Duration
-    private let completion: (DrainReport) -> Void
+    private var deadline: MonotonicInstant
+    private var completion: (DrainReport) -> Void
     private var timer: Reactor.Timer?
     private let openAtStart: Int
     private var cut = 0
@@ -49,10 +54,21 @@ private final class Drain {
         self.reactor = reactor
         self.limit = limit
         self.completion = completion
+        deadline = reactor.backend.now().advanced(by: limit)
         openAtStart = reactor.table.ids(of: .stream).count
     }
 
+    /// Has another completion called, and the rest cut no later than `limit` from now.
+    func replace(within limit: Duration, _ completion: @escaping (DrainReport) -> Void) {
+        self.completion = completion
+        let earlier = reactor.backend.now().advanced(by: limit)
+        guard earlier < deadline else { return }
+        deadline = earlier
+        timer?.reschedule(after: limit)
+    }
+
     func begin() {
+        reactor.drain = self
         reactor.whenSocketEnds = { self.look() }
         timer = reactor.schedule(after: limit) { self.cutTheRest() }
         // From the next turn on, since asking calls back.
@@ -87,6 +103,7 @@ private final class Drain {
         isComplete = true
         timer?.cancel()
         reactor.whenSocketEnds = nil
+        reactor.drain = nil
         completion(DrainReport(finished: max(0, openAtStart - cut), cut: cut))
     }
 }

@@ -22,7 +22,8 @@ public final class SignalSource {
     ///   - line: The line of the call, for the error.
     ///   - handler: Called with the number.
     /// - Throws: ``SocketError/invalidArgument(_:)`` for a number that is no signal, or none that
-    ///   can be waited for; ``SocketError/system(_:)``. Nothing stays blocked that was not.
+    ///   can be waited for; ``SocketError/system(_:)``, ``SocketError/reactorStopped``,
+    ///   ``SocketError/wrongThread``. Nothing stays blocked that was not.
     public init(
         reactor: Reactor,
         signals: [CInt],
@@ -30,6 +31,11 @@ public final class SignalSource {
         line: UInt = #line,
         handler: @escaping (CInt) -> Void
     ) throws(SocketError) {
+        guard reactor.isOnThread || reactor.life == .fresh else {
+            reactor.refuse("SignalSource.init")
+            throw .wrongThread
+        }
+        guard reactor.isAcceptingCalls else { throw .reactorStopped }
         var mask = sigset_t()
         sigemptyset(&mask)
         for signal in signals {

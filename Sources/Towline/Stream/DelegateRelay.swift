@@ -205,11 +205,21 @@ extension Reactor {
             let address = UnsafeRawPointer(
                 Unmanaged.passUnretained(delegate as AnyObject).toOpaque()
             )
-            // Pinned first: an address says nothing once what lay there has gone.
-            if relay.address == address, pin(relay) { return relay }
+            // An address says nothing once what lay there has gone.
+            if relay.address == address, isServing(relay) { return relay }
         }
         let relay = DelegateRelay.make(delegate)
         lastRelay = relay
         return relay
+    }
+
+    /// Whether the relay's delegate is there; pinned for the rest of the turn, unless another one
+    /// is, whose callback may run.
+    private func isServing(_ relay: DelegateRelay) -> Bool {
+        if hasPinned(relay) { return true }
+        guard pinnedRelay == nil, life == .turning else { return relay.target != nil }
+        // Pinned by its address, so it must last as long.
+        bury(relay)
+        return pin(relay)
     }
 }

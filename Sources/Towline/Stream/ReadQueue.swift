@@ -55,6 +55,10 @@ struct ReadQueue {
     private var searchedCount = 0
     private var matchedCount = 0
 
+    /// Whether the current read has not been matched with any bytes yet.
+    var isUnmatched: Bool { count > 0 && !isMatched }
+    private var isMatched = false
+
     @inline(__always)
     var isEmpty: Bool { count == 0 }
 
@@ -132,11 +136,13 @@ struct ReadQueue {
         isPlain = request.isPlain
         searchedCount = 0
         matchedCount = 0
+        isMatched = false
     }
 
     /// Matches the current read with bytes at hand: the ones from before, and more behind them.
     mutating func match(_ bytes: RawSpan) -> Match {
         precondition(count > 0, "there is a current read")
+        isMatched = true
         switch first.kind {
         case .any:
             return bytes.isEmpty ? .incomplete : .complete(min(bytes.byteCount, first.limit))

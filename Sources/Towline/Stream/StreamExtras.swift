@@ -8,6 +8,7 @@ final class StreamExtras {
     var writeLowWaterMark = 64 * 1024
     var writeQueueLimit = 64 * 1024 * 1024
 
+    /// Outlives the connection until its farewell has been said.
     var localAddress: SocketAddress?
 
     // Of one connection.
@@ -32,6 +33,5 @@ final class StreamExtras {
         readProgress = 0
         phase = .connected
         retryDelay = 1_000_000
-        localAddress = nil
     }
 }

@@ -79,9 +79,7 @@ public final class StreamListener {
     /// nothing is.
     public var localAddress: SocketAddress? { isOnThread("localAddress") ? boundAddress : nil }
 
-    private func isOnThread(_ call: StaticString) -> Bool {
-        reference.unmanaged == nil || reference.ifOnThread(call) != nil
-    }
+    private func isOnThread(_ call: StaticString) -> Bool { reference.permits(call) }
 
     // MARK: Calls
 
@@ -133,7 +131,7 @@ public final class StreamListener {
         guard let permissions, let path = unixPath.path else { return }
         guard chmod(path, mode_t(permissions)) == 0 else {
             let error = SystemCallError(call: "chmod", errno: errno, purpose: "listen on \(path)")
-            stop()
+            giveUp()
             throw .system(error)
         }
     }
@@ -256,7 +254,7 @@ public final class StreamListener {
         do {
             try delegate.listener(self, didAccept: socket)
         } catch {
-            socket.disconnect(because: .handler(error), reactor)
+            socket.disconnect(afterThrowing: error, reactor)
         }
         reactor.endCallbacks()
         if socket.relayReference == nil {
@@ -326,6 +324,17 @@ public final class StreamListener {
         socketFile = nil
         reactor.backend.pauseReceiving(socketID)
         reactor.work.add(socketID, to: .close)
+    }
+
+    /// Ends a listen that has failed behind its start: idle at once, and nothing is called back.
+    private func giveUp() {
+        guard let reactor = reference.reactor else { return }
+        let id = socketID
+        stop(because: nil, reactor)
+        reactor.bury(self)
+        reactor.table.replaceOwner(of: id, with: Remnant(), kind: .remnant)
+        socketID = .none
+        reference.hold()
     }
 
     private func sayFarewell(_ reactor: Reactor) {

@@ -35,6 +35,7 @@ extension StreamSocket {
         peer = address
         let extras = makeExtras()
         extras.phase = .connecting
+        extras.localAddress = nil
         let now = reactor.backend.now()
         started = now
         if nanoseconds != .max {

@@ -51,11 +51,14 @@ extension StreamSocket {
         let id = socketID
         if reactor.current == id { reactor.gather.removeAll() }
         if let timer = extras?.timeouts.timer { reactor.timers.remove(timer) }
-        reactor.table.replaceOwner(of: id, with: Remnant(), kind: .remnant)
+        // First: the table may be the only one that holds it.
         reactor.bury(self)
+        reactor.table.replaceOwner(of: id, with: Remnant(), kind: .remnant)
         if !wasClosing { reactor.work.add(id, to: .close) }
         if reactor.current == id { reactor.current = .none }
         becomeIdle()
+        forgetAddresses()
+        letGoOfHandler(reactor)
     }
 
     /// Ends as a drain wants it: what is written is sent, and nothing sent is lost.
@@ -81,6 +84,14 @@ extension StreamSocket {
         perform(lifecycle.close(), reactor)
     }
 
+    /// Ends the connection because a callback threw.
+    @inline(never)
+    func disconnect(afterThrowing error: any Error, _ reactor: Reactor) {
+        // A call that a stopping reactor has refused is no fault of the callback's.
+        let isRefusal = error as? SocketError == .reactorStopped
+        disconnect(because: isRefusal ? .reactorStopped : .handler(error), reactor)
+    }
+
     func setReason(_ reason: SocketError?) {
         guard !hasReason else { return }
         self.reason = reason
@@ -102,8 +113,9 @@ extension StreamSocket {
             obstacles.insert(.isNotOpen)
             // From here on only the peer's farewell is awaited; nothing is an error any more.
             setReason(nil)
-            flushGathered(reactor)
-            // Reads and writes are over, and so are their deadlines.
+            // Reads and writes are over, and so are their deadlines. Nothing of this socket is
+            // gathered here, since no write is left; what is gathered may be another one's, whose
+            // callback runs.
             extras?.timeouts.clear(.read)
             extras?.timeouts.clear(.write)
             reactor.backend.finishSending(socketID)
@@ -132,8 +144,18 @@ extension StreamSocket {
         {
             setRelay(nil, reactor)
         }
-        if lifecycle.phase == .idle { peer = nil }
+        if lifecycle.phase == .idle { forgetAddresses() }
+        reactor.noteFreeDescriptor()
         reactor.whenSocketEnds?()
+    }
+
+    /// Holds a kept handler weakly from here on: no farewell comes that would let go of it, and it
+    /// may hold the socket.
+    private func letGoOfHandler(_ reactor: Reactor) {
+        guard let handler = relayReference?.takeUnretainedValue(), handler.kept != nil,
+            let delegate = handler.delegate()
+        else { return }
+        setRelay(DelegateRelay.make(delegate), reactor)
     }
 
     private func makeReport(_ reactor: Reactor) -> DisconnectReport {
@@ -179,9 +201,16 @@ extension StreamSocket {
         leaveTable()
     }
 
+    /// What the terminal callback may still ask for.
+    private func forgetAddresses() {
+        peer = nil
+        extras?.localAddress = nil
+    }
+
     /// The reactor has ended or goes away with the socket open: idle, without a callback.
     func detach() {
         becomeIdle()
+        forgetAddresses()
         loseReactor()
     }
 }

@@ -29,8 +29,7 @@ extension StreamSocket {
         case .connected(let local):
             noteConnected(local, reactor)
         case .hungUp:
-            callBack(reactor) { try $0.peerDidHangUp(self) }
-            settle(reactor)
+            noteHangUp(reactor)
         case .closed:
             sayFarewell(reactor)
         case .accepted, .failed(.accepting, _):
@@ -57,7 +56,7 @@ extension StreamSocket {
             do {
                 try relay.didRead(self, bytes, tag)
             } catch {
-                disconnect(because: .handler(error), reactor)
+                disconnect(afterThrowing: error, reactor)
             }
             reactor.endCallbacks()
             return true
@@ -153,9 +152,8 @@ extension StreamSocket {
     private func deliver(_ read: ReadRequest, in bytes: RawSpan, _ reactor: Reactor) -> Int {
         switch reads.match(bytes) {
         case .complete(let count):
-            reads.removeFirst()
-            deliver(read, bytes.extracting(0..<count), newBytes: count, reactor)
-            return count
+            let result = bytes.extracting(0..<count)
+            return deliver(read, result, newBytes: count, reactor) ? count : 0
         case .incomplete:
             keep(bytes)
             reportReadProgress(read, newBytes: bytes.byteCount, done: bytes.byteCount, reactor)
@@ -172,10 +170,10 @@ extension StreamSocket {
         let known = extras?.readProgress ?? 0
         switch kept.withBytes({ reads.match($0) }) {
         case .complete(let count):
-            reads.removeFirst()
-            kept.withBytes { bytes in
+            let isDelivered = kept.withBytes { bytes in
                 deliver(read, bytes.extracting(0..<count), newBytes: count - known, reactor)
             }
+            guard isDelivered else { return false }
             kept.consume(count)
             if kept.isEmpty, self.kept === kept { dropKept() }
             return true
@@ -188,18 +186,24 @@ extension StreamSocket {
         }
     }
 
+    /// Ends the current read with its bytes.
+    ///
+    /// - Returns: Whether it has ended so; not if the last report of its progress led to a
+    ///   disconnect, for whose report read and bytes then stay.
     private func deliver(
         _ read: ReadRequest,
         _ bytes: RawSpan,
         newBytes: Int,
         _ reactor: Reactor
-    ) {
+    ) -> Bool {
         if read.kind != .any {
             reportReadProgress(read, newBytes: newBytes, done: bytes.byteCount, reactor)
+            guard lifecycle.phase == .connected else { return false }
             extras?.readProgress = 0
-            guard lifecycle.phase == .connected else { return }
         }
+        reads.removeFirst()
         call(reactor) { try $0.didRead(self, bytes, read.tag) }
+        return true
     }
 
     private func reportReadProgress(
@@ -240,6 +244,20 @@ extension StreamSocket {
     private func noteEnd(_ end: InputEnd, _ reactor: Reactor) {
         obstacles.insert(.inputHasEnded)
         inputEnd = end
+        if kept != nil, reads.isEmpty {
+            // Nothing else tells of an end behind bytes that nobody has asked for.
+            noteHangUp(reactor)
+        } else {
+            settle(reactor)
+        }
+    }
+
+    /// The peer has gone, or sent its end, behind bytes that no read has taken.
+    private func noteHangUp(_ reactor: Reactor) {
+        if lifecycle.phase == .connected, !obstacles.contains(.toldHangUp) {
+            obstacles.insert(.toldHangUp)
+            callBack(reactor) { try $0.peerDidHangUp(self) }
+        }
         settle(reactor)
     }
 
@@ -298,8 +316,11 @@ extension StreamSocket {
             reportWrites(reactor)
             settle(reactor)
         case .close:
+            // Asked before the callbacks: one may leave this connection for another.
+            let id = socketID
             reportFinishedWrites(reactor)
-            reactor.backend.close(socketID, extras?.closingManner ?? .end)
+            let manner = socketID == id ? extras?.closingManner : nil
+            reactor.backend.close(id, manner ?? .end)
         case .noteTime(let now):
             noteTime(now, reactor)
         case .expire:
@@ -307,6 +328,7 @@ extension StreamSocket {
         case .noteFreeDescriptor:
             break
         case .finish:
+            guard lifecycle.isOpen else { return }
             callBack(reactor) { $0.shouldFinish(self) }
             settle(reactor)
         case .end(let reason):
@@ -383,7 +405,7 @@ extension StreamSocket {
     }
 
     /// Calls the delegate back, within a run of callbacks.
-    private func call(
+    func call(
         _ reactor: Reactor,
         _ body: (DelegateRelay) throws -> Void
     ) {
@@ -394,7 +416,7 @@ extension StreamSocket {
         do {
             try body(relay)
         } catch {
-            disconnect(because: .handler(error), reactor)
+            disconnect(afterThrowing: error, reactor)
         }
     }
 
@@ -406,30 +428,21 @@ extension StreamSocket {
             return
         }
         if writes.hasQueued, !writes.isSending { flushQueued(reactor) }
-        followCurrentRead(reactor)
-        followCurrentWrite(reactor)
-        if kept != nil, !reads.isEmpty, inputEnd != nil, !listed.contains(.serveAgain) {
-            // Once more, so that the end finds no read that kept bytes could have completed.
-            serveBeforeEnd(reactor)
-        }
+        followCurrentOperations(reactor)
+        // A read that a callback of another kind has asked for; an end waits for it, too.
+        if kept != nil, reads.isUnmatched { list(for: .serveAgain, reactor) }
         applyEnd(reactor)
         if reads.isEmpty, let failure = extras?.sendFailure {
             disconnect(because: failure, reactor)
         }
         perform(lifecycle.queuesChanged(queues), reactor)
         guard lifecycle.phase == .connected else { return }
-        if reads.isEmpty {
+        // While kept bytes wait for their turn, no more are let in: a fast peer would fill memory.
+        if reads.isEmpty || kept != nil && listed.contains(.serveAgain) {
             pause(reactor)
-        } else if kept == nil || !isWaitingForTurn {
+        } else {
             resume(reactor)
         }
-    }
-
-    private var isWaitingForTurn: Bool { listed.contains(.serveAgain) }
-
-    private func serveBeforeEnd(_ reactor: Reactor) {
-        serve(RawSpan(), reactor)
-        flushGathered(reactor)
     }
 
     /// What the lifecycle decides by.

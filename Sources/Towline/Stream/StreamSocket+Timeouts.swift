@@ -1,7 +1,15 @@
 internal import TowlineBytes
 
 extension StreamSocket {
-    /// The current read may be another one: its clock starts when it becomes current.
+    /// The current read and write may be others: their clocks start when they become current.
+    @inline(__always)
+    func followCurrentOperations(_ reactor: Reactor) {
+        // Without extras no deadline has ever run, and without a timeout none is to.
+        if extras != nil || reads.currentTimeout != .max { followCurrentRead(reactor) }
+        if extras != nil || !writes.isEmpty { followCurrentWrite(reactor) }
+    }
+
+    /// The current read may be another one.
     func followCurrentRead(_ reactor: Reactor) {
         let isTimed = reads.currentTimeout != .max
         guard isTimed || extras?.timeouts.readOperation != nil else { return }
@@ -12,7 +20,6 @@ extension StreamSocket {
 
     /// The current write may be another one.
     func followCurrentWrite(_ reactor: Reactor) {
-        guard !writes.isEmpty || extras != nil else { return }
         let request = writes.unfinishedIndex.map { writes[$0] }
         guard request?.timeout ?? .max != .max || extras?.timeouts.writeOperation != nil else {
             return
@@ -88,7 +95,10 @@ extension StreamSocket {
         }
         let now = reactor.backend.now()
         reactor.beginCallbacks(of: socketID)
-        if extras.timeouts.isDue(.read, at: now) { askAboutRead(now, extras, reactor) }
+        // Kept bytes that wait for their turn may complete the read, so it is not late yet.
+        if extras.timeouts.isDue(.read, at: now), !listed.contains(.serveAgain) {
+            askAboutRead(now, extras, reactor)
+        }
         if lifecycle.phase == .connected, extras.timeouts.isDue(.write, at: now) {
             askAboutWrite(now, extras, reactor)
         }
@@ -133,15 +143,12 @@ extension StreamSocket {
         kept = nil
         obstacles.remove(.hasKeptBytes)
         extras?.readProgress = 0
-        guard let relay = relayReference?.takeUnretainedValue() else { return }
-        do {
+        call(reactor) { relay in
             if let bytes {
                 try bytes.withBytes { try relay.didCancelRead(self, read.tag, $0) }
             } else {
                 try relay.didCancelRead(self, read.tag, RawSpan())
             }
-        } catch {
-            disconnect(because: .handler(error), reactor)
         }
     }
 

@@ -11,6 +11,15 @@ extension StreamSocket {
         }
     }
 
+    /// Whether more than ``writeHighWaterMark`` bytes have waited since `socketDidBecomeWritable`
+    /// was last called.
+    ///
+    /// It will be called again; until then one had better not write, or read what would have to be
+    /// answered.
+    public var isAboveHighWaterMark: Bool {
+        obstacles.contains(.isAboveHighWaterMark) && isOnThread("isAboveHighWaterMark")
+    }
+
     static let defaultHighWaterMark = 256 * 1024
 
     /// Below so many waiting bytes `socketDidBecomeWritable` is called; 64 KiB.

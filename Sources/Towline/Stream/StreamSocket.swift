@@ -251,9 +251,8 @@ public final class StreamSocket {
     /// The reactor, for a call that cannot throw; `nil` if it must do nothing.
     func reactorIfOnThread(_ call: StaticString) -> Reactor? { reference.ifOnThread(call) }
 
-    private func isOnThread(_ call: StaticString) -> Bool {
-        reference.unmanaged == nil || reactorIfOnThread(call) != nil
-    }
+    @inline(__always)
+    func isOnThread(_ call: StaticString) -> Bool { reference.permits(call) }
 
     /// The reference, for the fast paths of calls that check the thread by themselves.
     @inline(__always)
@@ -329,4 +328,6 @@ struct Obstacles: OptionSet {
     static let hasDeadline = Obstacles(rawValue: 1 << 6)
     /// More bytes have waited than the high-water mark, so that falling below the low one is news.
     static let isAboveHighWaterMark = Obstacles(rawValue: 1 << 7)
+    /// A hang-up was told, which comes once.
+    static let toldHangUp = Obstacles(rawValue: 1 << 8)
 }

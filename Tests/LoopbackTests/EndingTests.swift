@@ -1,0 +1,80 @@
+import Glibc
+import TestSupport
+import Testing
+import Towline
+
+@Suite("How a service ends") struct EndingTests {
+    @Test("SD2: a second drain replaces the first one's completion, and only shortens its limit")
+    func secondDrain() throws {
+        let pair = try Pair()
+        final class Stubborn: StreamSocketDelegate {
+            func socketShouldFinish(_ socket: StreamSocket) {}
+        }
+        let stubborn = Stubborn()
+        pair.socket.delegate = stubborn
+        var completed: [String] = []
+        let reactor = pair.loop.reactor
+        reactor.drain(within: .seconds(60)) { completed.append("first: \($0)") }
+        reactor.drain(within: .milliseconds(20)) { completed.append("second: \($0)") }
+        reactor.drain(within: .seconds(60)) { completed.append("third: \($0)") }
+        #expect(try pair.turn(within: .seconds(5)) { !completed.isEmpty })
+        try pair.loop.turn(times: 3)
+        #expect(completed == ["third: drained: 0 finished, 1 cut"])
+        reactor.drain(within: .seconds(60)) { _ in completed.append("fourth") }
+        try pair.loop.turn(times: 3)
+        #expect(completed.count == 2)
+        try pair.loop.end()
+    }
+
+    @Test("SD2, T3: a socket that disconnects already is not asked to finish")
+    func notAskedAgain() throws {
+        let pair = try Pair()
+        var isDrained = false
+        pair.loop.reactor.drain(within: .seconds(60)) { _ in isDrained = true }
+        pair.socket.disconnect()
+        #expect(try pair.turn { isDrained })
+        #expect(pair.heard == [.didDisconnect(nil)])
+        try pair.loop.end()
+    }
+
+    @Test("SD1: a call that a stopping reactor refuses is no fault of the callback it is made in")
+    func refusedWhileStopping() throws {
+        let pair = try Pair()
+        pair.recorder.whenRead = { socket, bytes, _ in
+            pair.loop.reactor.stop()
+            try socket.write(bytes)
+        }
+        try pair.socket.read()
+        try pair.peer.send("x")
+        #expect(try pair.turn { pair.recorder.isDisconnected })
+        #expect(pair.recorder.reports[0].error == .reactorStopped)
+    }
+
+    @Test("SD1: a reactor that has ended takes no signals")
+    func signalsAfterTheEnd() throws {
+        let loop = try Loop()
+        try loop.end()
+        let other = try Loop()
+        #expect(throws: SocketError.reactorStopped) {
+            try SignalSource(reactor: loop.reactor, signals: [SIGUSR2]) { _ in }
+        }
+        // Its descriptors' numbers may be the other one's by now.
+        #expect(try other.reactor.turn(waitingAtMost: .zero).eventCount == 0)
+        try other.end()
+    }
+
+    @Test("Both addresses still answer in the terminal callback, and not behind it")
+    func addresses() throws {
+        let pair = try Pair()
+        let expected = pair.socket.localAddress
+        var answers: [SocketAddress?] = []
+        pair.recorder.whenDisconnected = { answers = [$0.localAddress, $0.remoteAddress] }
+        #expect(expected != nil && expected == pair.peer.remoteAddress)
+        let remote = pair.peer.localAddress
+        pair.peer.reset()
+        #expect(try pair.turn { pair.recorder.isDisconnected })
+        #expect(answers == [expected, remote])
+        #expect(pair.socket.localAddress == nil && pair.socket.remoteAddress == nil)
+        try pair.loop.end()
+    }
+}
