@@ -68,6 +68,7 @@ extension StreamSocket {
         extras.localAddress = local
         dropTimer(reactor)
         obstacles = .isPaused
+        noteMark()
         reactor.counters.connected &+= 1
         callBack(reactor) { try $0.didConnect(self, peer) }
         settle(reactor)

@@ -4,8 +4,11 @@ extension StreamSocket {
     /// Above so many waiting bytes the socket tells when fewer than ``writeLowWaterMark`` wait
     /// again; 256 KiB.
     public var writeHighWaterMark: Int {
-        get { extras?.writeHighWaterMark ?? 256 * 1024 }
-        set { makeExtras().writeHighWaterMark = max(1, newValue) }
+        get { extras?.writeHighWaterMark ?? Self.usualHighWaterMark }
+        set {
+            makeExtras().writeHighWaterMark = max(1, newValue)
+            noteMark()
+        }
     }
 
     /// Below so many waiting bytes `socketDidBecomeWritable` is called; 64 KiB.
@@ -210,6 +213,17 @@ extension StreamSocket {
         else { return false }
         return bytes.withUnsafeBytes {
             reactor.gather.append($0.baseAddress.unsafelyUnwrapped, count: $0.count)
+        }
+    }
+
+    private static let usualHighWaterMark = 256 * 1024
+
+    /// Keeps the fast path from passing a mark unseen.
+    func noteMark() {
+        if writeHighWaterMark < Self.usualHighWaterMark {
+            obstacles.insert(.hasLowMark)
+        } else {
+            obstacles.remove(.hasLowMark)
         }
     }
 

@@ -336,4 +336,7 @@ struct Obstacles: OptionSet {
     static let hasDeadline = Obstacles(rawValue: 1 << 6)
     /// A hang-up was told, which comes once.
     static let toldHangUp = Obstacles(rawValue: 1 << 7)
+    /// The high-water mark is so low that a single write may pass it, which the fast path does not
+    /// look for.
+    static let hasLowMark = Obstacles(rawValue: 1 << 8)
 }
