@@ -16,12 +16,8 @@ final class Echo: StreamListenerDelegate, StreamSocketDelegate {
         if !socket.isAboveHighWaterMark { try socket.read() }
     }
 
-    func socketDidBecomeWritable(_ socket: StreamSocket) {
-        do {
-            try socket.read()
-        } catch {
-            // The peer has sent its end. What is left of its echo is sent all the same.
-        }
+    func socketDidBecomeWritable(_ socket: StreamSocket) throws {
+        try socket.read()
     }
 
     func listener(_ listener: StreamListener, didFailToAccept error: SocketError) {

@@ -77,4 +77,23 @@ import Towline
         #expect(pair.socket.localAddress == nil && pair.socket.remoteAddress == nil)
         try pair.loop.end()
     }
+
+    @Test("D2, LP6: a callback that a pending disconnect refuses something does not cut it short")
+    func refusedWhilePending() throws {
+        let pair = try Pair(buffer: 4_096)
+        pair.recorder.whenRead = { socket, bytes, _ in try socket.write(bytes) }
+        try pair.socket.write([UInt8](repeating: 7, count: 1 << 20))
+        try pair.socket.read()
+        pair.socket.disconnect(.afterWrites)
+        try pair.peer.send("late")
+        #expect(try pair.turn { pair.heard.contains(.didRead("late", tag: 0)) })
+        #expect(pair.socket.pendingWriteBytes > 0)
+        let peer = pair.peer
+        let receiver = BackgroundWork { try peer.receiveUntilEnd().count }
+        #expect(try pair.turn { pair.recorder.isDisconnected })
+        #expect(pair.recorder.reports[0].error == nil)
+        peer.close()
+        #expect(try receiver.value() == 1 << 20)
+        try pair.loop.end()
+    }
 }

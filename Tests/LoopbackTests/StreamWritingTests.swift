@@ -232,6 +232,24 @@ import Towline
         try pair.loop.end()
     }
 
+    @Test("W6: a write that passes a low mark in a callback is told of, though it is sent at once")
+    func lowMark() throws {
+        let pair = try Pair { socket, _ in
+            socket.writeHighWaterMark = 100
+            socket.writeLowWaterMark = 50
+        }
+        var pendingCount = 0
+        pair.recorder.whenRead = { socket, bytes, _ in
+            try socket.write(bytes)
+            pendingCount = socket.pendingWriteBytes
+        }
+        try pair.socket.read()
+        try pair.peer.send([UInt8](repeating: 1, count: 1_000))
+        #expect(try pair.turn(within: .seconds(2)) { pair.heard.contains(.writable) })
+        #expect(pendingCount > 100)
+        try pair.loop.end()
+    }
+
     @Test("M3: a write of which nothing is sent ends alone, without a callback")
     func cancelWrite() throws {
         let pair = try Pair(buffer: 4_096)

@@ -12,12 +12,18 @@ package enum AcceptFailure: Sendable {
     /// Of the listener itself: never again.
     case ofListener
 
-    /// Sorts an errno of accept(2).
+    /// Sorts an errno of accept(2); one that the page does not name is met with patience, too,
+    /// since whatever it means, to try again at once would spin.
     package init(errno number: CInt) {
         switch number {
-        case EMFILE, ENFILE, ENOBUFS, ENOMEM: self = .ofResources
-        case EBADF, EINVAL, ENOTSOCK, EFAULT: self = .ofListener
-        default: self = .ofOneConnection
+        case EINTR, EAGAIN, ECONNABORTED, ECONNRESET, EPROTO, EPERM, ENETDOWN, EHOSTDOWN,
+            EHOSTUNREACH, ENETUNREACH, ENONET,
+            ENOPROTOOPT, EOPNOTSUPP, ETIMEDOUT:
+            self = .ofOneConnection
+        case EBADF, EINVAL, ENOTSOCK, EFAULT:
+            self = .ofListener
+        default:
+            self = .ofResources
         }
     }
 }

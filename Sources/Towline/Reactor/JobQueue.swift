@@ -9,7 +9,7 @@ final class JobQueue: Sendable {
     typealias Job = @Sendable (Reactor) -> Void
 
     private struct State {
-        var jobs: [Job] = []
+        var jobs: [Job?] = []
         var isClosed = false
     }
 
@@ -69,22 +69,17 @@ final class JobQueue: Sendable {
         isSleeping.store(false, ordering: .relaxed)
     }
 
-    /// Takes up to `limit` jobs, in their order; the others stay first.
-    func take(atMost limit: Int) -> [Job] {
+    /// Takes all jobs, in their order; each is there.
+    func takeAll() -> [Job?] {
         state.withLock { state in
-            guard state.jobs.count > limit else {
-                hasJobs.store(false, ordering: .relaxed)
-                defer { state.jobs = [] }
-                return state.jobs
-            }
-            let taken = Array(state.jobs.prefix(limit))
-            state.jobs.removeFirst(limit)
-            return taken
+            hasJobs.store(false, ordering: .relaxed)
+            defer { state.jobs = [] }
+            return state.jobs
         }
     }
 
-    /// Accepts no more; returns the jobs that were accepted and have not run.
-    func close() -> [Job] {
+    /// Accepts no more; returns the jobs that were accepted and not taken.
+    func close() -> [Job?] {
         state.withLock { state in
             state.isClosed = true
             hasJobs.store(false, ordering: .relaxed)

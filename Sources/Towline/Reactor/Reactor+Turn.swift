@@ -101,7 +101,7 @@ extension Reactor {
     /// Whether steps 2 to 4 have anything to do.
     @inline(__always)
     private func hasWork(at now: MonotonicInstant) -> Bool {
-        if !work.pending.isEmpty || !jobs.isEmpty { return true }
+        if !work.pending.isEmpty || !jobs.isEmpty || !takenJobs.isEmpty { return true }
         guard timers.count > 0, let deadline = timers.nextDeadline else { return false }
         return deadline <= now
     }
@@ -170,10 +170,8 @@ extension Reactor {
         finishClosings()
         let droppedTimers = timers.removeAll()
         // What was accepted is run; what is posted from now on is refused.
-        for job in jobs.close() {
-            counters.jobsRun &+= 1
-            job(self)
-        }
+        takenJobs += jobs.close()
+        runTakenJobs(atMost: takenJobs.count)
         life = .ended
         detachOwners()
         lastRelay = nil
@@ -217,10 +215,22 @@ extension Reactor {
     // MARK: Single steps
 
     private func runJobs() {
-        guard !jobs.isEmpty else { return }
-        for job in jobs.take(atMost: configuration.budget.jobs) {
+        if takenJobs.isEmpty { takenJobs = jobs.takeAll() }
+        runTakenJobs(atMost: configuration.budget.jobs)
+    }
+
+    private func runTakenJobs(atMost limit: Int) {
+        let end = min(takenJobs.count, nextJob + limit)
+        while nextJob < end {
+            // Taken out, so that a closure is let go of as soon as it has run.
+            let job = takenJobs[nextJob].take()
+            nextJob += 1
             counters.jobsRun &+= 1
-            job(self)
+            job?(self)
+        }
+        if nextJob == takenJobs.count {
+            takenJobs = []
+            nextJob = 0
         }
     }
 
@@ -232,12 +242,14 @@ extension Reactor {
             let rest = max(0, deadline.nanoseconds &- now.nanoseconds)
             wait = min(wait ?? rest, rest)
         }
-        guard wait != 0, work.pending.isEmpty, life == .turning else { return 0 }
+        guard wait != 0, work.pending.isEmpty, takenJobs.isEmpty, life == .turning else { return 0 }
         return jobs.beginSleep() ? wait : 0
     }
 
     /// Whether a turn should follow at once.
-    var hasWorkLeft: Bool { !work.pending.isEmpty || !jobs.isEmpty || backend.hasResults }
+    var hasWorkLeft: Bool {
+        !work.pending.isEmpty || !jobs.isEmpty || !takenJobs.isEmpty || backend.hasResults
+    }
 
     private func closeWhatIsToBeClosed<Source: Backend>(on backend: Source) {
         let limit = configuration.budget.closings

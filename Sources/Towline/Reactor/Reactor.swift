@@ -49,6 +49,9 @@ public final class Reactor {
     var lastRelay: AnyObject?
 
     let work = TurnWork()
+    /// Jobs that were taken and have not run, from `nextJob` on: a turn runs only so many.
+    @exclusivity(unchecked) var takenJobs: [JobQueue.Job?] = []
+    @exclusivity(unchecked) var nextJob = 0
     let link = ReactorLink()
     /// What was let go of during the turn, until its end.
     @exclusivity(unchecked) var graveyard: [AnyObject] = []

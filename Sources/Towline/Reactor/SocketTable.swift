@@ -6,6 +6,9 @@ enum OwnerKind: UInt8 {
     case plain
     /// Something that only waits for its descriptor to be closed.
     case remnant
+
+    /// Whether a drain waits for it.
+    var isOfService: Bool { self == .stream || self == .listener }
 }
 
 /// Finds the owner of a ``SocketID``: an array access and one comparison.
@@ -40,8 +43,9 @@ struct SocketTable {
     /// Slot 0 is nobody's, so that the ID 1 and 0 are nobody's either.
     private(set) var usedSlots = 1
 
-    /// How many owners there are.
+    /// How many owners there are, and how many of them are connections and listeners.
     private(set) var count = 0
+    private(set) var serviceCount = 0
 
     /// Where generations begin; a test has it near the end, to see them run out.
     private let firstGeneration: UInt32
@@ -101,12 +105,14 @@ struct SocketTable {
         slots[number].owner = .passRetained(owner)
         slots[number].kind = kind
         count += 1
+        if kind.isOfService { serviceCount += 1 }
         return SocketID(slot: number, generation: slots[number].generation)
     }
 
     /// Frees the slot and moves its generation on; the owner is the caller's to let go of.
     mutating func remove(_ id: SocketID) -> AnyObject? {
         guard let slot = slot(of: id), let owner = slot.pointee.owner else { return nil }
+        if slot.pointee.kind.isOfService { serviceCount -= 1 }
         slot.pointee.owner = nil
         slot.pointee.kind = .free
         count -= 1
@@ -121,6 +127,8 @@ struct SocketTable {
     /// Puts another owner into a slot that is in use; the one before is the caller's to let go of.
     mutating func replaceOwner(of id: SocketID, with owner: AnyObject, kind: OwnerKind) {
         guard let slot = slot(of: id) else { return }
+        if slot.pointee.kind.isOfService { serviceCount -= 1 }
+        if kind.isOfService { serviceCount += 1 }
         slot.pointee.owner?.release()
         slot.pointee.owner = .passRetained(owner)
         slot.pointee.kind = kind

@@ -97,9 +97,7 @@ private final class Drain {
     }
 
     private func look() {
-        guard !isComplete, reactor.table.ids(of: .stream).isEmpty,
-            reactor.table.ids(of: .listener).isEmpty
-        else { return }
+        guard !isComplete, reactor.table.serviceCount == 0 else { return }
         isComplete = true
         timer?.cancel()
         reactor.whenSocketEnds = nil

@@ -19,7 +19,8 @@ public struct IOProgress: Sendable, Hashable {
 
 /// What is to become of a read or a write whose time is up.
 public enum TimeoutDecision: Sendable, Hashable {
-    /// It gets that much more time, and the question may come again.
+    /// It gets that much more time, and the question may come again; no time at all is
+    /// ``disconnect``.
     case extend(by: Duration)
 
     /// The connection ends with ``SocketError/readTimedOut(tag:)`` or

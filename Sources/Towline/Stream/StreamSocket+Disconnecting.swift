@@ -87,9 +87,19 @@ extension StreamSocket {
     /// Ends the connection because a callback threw.
     @inline(never)
     func disconnect(afterThrowing error: any Error, _ reactor: Reactor) {
-        // A call that a stopping reactor has refused is no fault of the callback's.
-        let isRefusal = error as? SocketError == .reactorStopped
-        disconnect(because: isRefusal ? .reactorStopped : .handler(error), reactor)
+        switch error as? SocketError {
+        case .reactorStopped:
+            // A call that a stopping reactor has refused is no fault of the callback's.
+            disconnect(because: .reactorStopped, reactor)
+        case .disconnectPending where lifecycle.isDisconnectPending:
+            // It ends already, when its queues are empty: what waits there must not be lost.
+            break
+        case .readClosed where lifecycle.peerHasEnded:
+            // Likewise, when the last write is with the kernel.
+            break
+        default:
+            disconnect(because: .handler(error), reactor)
+        }
     }
 
     func setReason(_ reason: SocketError?) {

@@ -339,7 +339,8 @@ extension StreamSocket {
     /// Closes the socket if its delegate has gone: nothing tells when a weak reference ends.
     @inline(__always)
     func lookForDelegate(_ reactor: Reactor) {
-        guard lifecycle.phase != .disconnecting else { return }
+        // One that only waits for its peer's end needs nobody.
+        guard lifecycle.isOpen else { return }
         if let relay = relayReference {
             // A pinned one is there, which is cheaper to see than that a weak reference has ended.
             let isThere = relay._withUnsafeGuaranteedRef {

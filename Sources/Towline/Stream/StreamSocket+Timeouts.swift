@@ -128,9 +128,9 @@ extension StreamSocket {
         // The answer is for the read that was asked about, if the delegate has left it there.
         guard lifecycle.phase == .connected, reads.current?.id == read.id else { return }
         switch decision {
-        case .extend(let duration):
+        case .extend(let duration) where duration > .zero:
             extras.timeouts.extendRead(by: duration.saturatedNanoseconds, from: now)
-        case .disconnect:
+        case .disconnect, .extend:
             disconnect(because: .readTimedOut(tag: read.tag), reactor)
         case .cancelOperation:
             cancelCurrentRead(read, reactor)
@@ -171,11 +171,11 @@ extension StreamSocket {
             writes[index].id == write.id
         else { return }
         switch decision {
-        case .extend(let duration):
+        case .extend(let duration) where duration > .zero:
             extras.timeouts.extendWrite(by: duration.saturatedNanoseconds, from: now)
         case .cancelOperation where index >= writes.handedCount:
             writes.cancel(at: index)
-        case .disconnect, .cancelOperation:
+        case .disconnect, .extend, .cancelOperation:
             disconnect(because: .writeTimedOut(tag: write.tag), reactor)
         }
     }

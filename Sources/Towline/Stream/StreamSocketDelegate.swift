@@ -3,7 +3,8 @@
 /// Callbacks run on the reactor's thread, one after the other, and never inside a call of yours. A
 /// callback may do anything: write, read, disconnect its own socket and others, set another
 /// delegate. An error thrown from a callback disconnects that socket with
-/// ``SocketError/handler(_:)``.
+/// ``SocketError/handler(_:)``; one that says that it is about to end anyway, such as
+/// ``SocketError/disconnectPending``, changes nothing.
 public protocol StreamSocketDelegate: AnyObject {
     /// The connection is established; reads and writes that were queued before begin.
     ///
