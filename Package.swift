@@ -59,7 +59,7 @@ let package = Package(
             name: "TestSupport",
             dependencies: ["Towline", "CLinux"],
             path: "Tests/Support",
-            exclude: ["budget.py", "docs.sh", "load.c", "setup.sh"],
+            exclude: ["budget.py", "docs.sh", "leaks.supp", "load.c", "setup.sh"],
             swiftSettings: strict
         ),
         tests("TowlineBytesTests", ["TowlineBytes", "TestSupport"]),
