@@ -114,7 +114,8 @@ enum EchoServer {
         let echo = Echo()
         // Before anything is open, so that no failure leaves a socket file behind.
         var isDraining = false
-        let signals = try SignalSource(reactor: reactor, signals: [SIGTERM, SIGINT]) { _ in
+        let signals = try SignalSource(reactor: reactor, signals: [SIGTERM, SIGINT]) {
+            [unowned reactor] _ in
             guard !isDraining else {
                 reactor.stop()
                 return

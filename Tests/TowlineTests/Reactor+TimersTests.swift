@@ -16,8 +16,20 @@ import Testing
         reactor = try Reactor(.init(), backend: backend)
     }
 
+    /// Ends the reactor, which holds what timers capture until then.
+    private func end() {
+        reactor.stop()
+        guard reactor.life != .ended else { return }
+        do {
+            try reactor.turn(waitingAtMost: .zero)
+        } catch {
+            Issue.record("the reactor did not end: \(error)")
+        }
+    }
+
     @Test("A timer fires once, in a turn, when its time has come, and not before (TM3)")
     func once() throws {
+        defer { end() }
         let timer = reactor.schedule(after: .milliseconds(5)) { note("a") }
         #expect(timer.isPending)
         backend.pass(.nanoseconds(4_999_999))
@@ -35,6 +47,7 @@ import Testing
 
     @Test("Due timers fire in the order of deadlines, then of creation")
     func order() throws {
+        defer { end() }
         for (name, delay) in [("c", 3), ("a", 1), ("b1", 2), ("b2", 2)] {
             reactor.schedule(after: .milliseconds(delay)) { note(name) }
         }
@@ -45,6 +58,7 @@ import Testing
 
     @Test("A negative delay is due at once, and even then not inside the call (TM6, LP5)")
     func negativeDelay() throws {
+        defer { end() }
         reactor.schedule(after: .seconds(-5)) { note("a") }
         #expect(fired.names == [])
         try turn()
@@ -53,6 +67,7 @@ import Testing
 
     @Test("A huge delay is never, and no deadline to wait for (TM6)")
     func hugeDelay() throws {
+        defer { end() }
         let timer = reactor.schedule(after: .seconds(Int64.max)) { note("a") }
         #expect(timer.isPending)
         #expect(reactor.nextDeadline == nil)
@@ -68,6 +83,7 @@ import Testing
         "A cancelled timer does not fire; cancelling again, or one that fired, does nothing (TM4)"
     )
     func cancelling() throws {
+        defer { end() }
         let first = reactor.schedule(after: .milliseconds(1)) { note("a") }
         let second = reactor.schedule(after: .milliseconds(1)) { note("b") }
         first.cancel()
@@ -87,6 +103,7 @@ import Testing
 
     @Test("A moved timer fires at its new time only (TM4)")
     func rescheduling() throws {
+        defer { end() }
         let timer = reactor.schedule(after: .milliseconds(1)) { note("a") }
         timer.reschedule(after: .milliseconds(5))
         backend.pass(.milliseconds(4))
@@ -102,6 +119,7 @@ import Testing
 
     @Test("A timer that cancels itself while it runs has fired, and that is all (TM4)")
     func cancellingItself() throws {
+        defer { end() }
         var timer: Reactor.Timer?
         timer = reactor.schedule(after: .zero) {
             note("a")
@@ -115,6 +133,7 @@ import Testing
 
     @Test("A timer that moves itself while it runs fires again, in a later turn (TM4, LP1)")
     func reschedulingItself() throws {
+        defer { end() }
         var timer: Reactor.Timer?
         timer = reactor.schedule(after: .zero) {
             note("a")
@@ -133,6 +152,7 @@ import Testing
 
     @Test("A timer that moves and then cancels itself, or the reverse, does not fire again (TM4)")
     func bothOnItself() throws {
+        defer { end() }
         for cancelsFirst in [true, false] {
             var timer: Reactor.Timer?
             timer = reactor.schedule(after: .zero) {
@@ -149,6 +169,7 @@ import Testing
 
     @Test("A timer of the same batch that is cancelled before its time does not fire (TM4)")
     func cancellingOneOfTheBatch() throws {
+        defer { end() }
         var second: Reactor.Timer?
         reactor.schedule(after: .zero) {
             note("a")
@@ -162,6 +183,7 @@ import Testing
 
     @Test("A timer of the same batch that is moved fires at its new time, once (TM4, LP1)")
     func reschedulingOneOfTheBatch() throws {
+        defer { end() }
         var second: Reactor.Timer?
         reactor.schedule(after: .zero) {
             note("a")
@@ -177,6 +199,7 @@ import Testing
 
     @Test("A timer that fired earlier in the batch can be cancelled and moved without effect (TM4)")
     func touchingOneThatFired() throws {
+        defer { end() }
         var first: Reactor.Timer?
         first = reactor.schedule(after: .zero) { note("a") }
         reactor.schedule(after: .zero) {
@@ -191,6 +214,7 @@ import Testing
 
     @Test("A later timer is cancelled, or moved to now, from within a callback (TM4)")
     func touchingALaterOne() throws {
+        defer { end() }
         let later = reactor.schedule(after: .seconds(1)) { note("later") }
         let latest = reactor.schedule(after: .seconds(2)) { note("latest") }
         reactor.schedule(after: .zero) {
@@ -209,6 +233,7 @@ import Testing
 
     @Test("A timer set for now from within a callback fires in the next turn (LP1)")
     func creatingForNow() throws {
+        defer { end() }
         func chain(_ number: Int) {
             note("\(number)")
             reactor.schedule(after: .zero) { chain(number + 1) }
@@ -223,6 +248,7 @@ import Testing
 
     @Test("A timer set for later from within a callback waits for its time")
     func creatingForLater() throws {
+        defer { end() }
         reactor.schedule(after: .zero) {
             reactor.schedule(after: .milliseconds(1)) { note("b") }
             note("a")
@@ -238,6 +264,7 @@ import Testing
 
     @Test("A periodic timer fires once a period, counted from deadline to deadline (TM5)")
     func periods() throws {
+        defer { end() }
         reactor.schedule(every: .milliseconds(10)) { note("a") }
         backend.pass(.milliseconds(9))
         try turn()
@@ -252,6 +279,7 @@ import Testing
 
     @Test("The first of a periodic timer may come at another time than the others (TM5)")
     func firstPeriod() throws {
+        defer { end() }
         reactor.schedule(every: .milliseconds(10), startingAfter: .zero) { note("a") }
         try turn(2)
         #expect(fired.names.count == 1)
@@ -262,6 +290,7 @@ import Testing
 
     @Test("Periods that have passed are skipped and counted, not made up for (TM5)")
     func missedPeriods() throws {
+        defer { end() }
         reactor.schedule(every: .milliseconds(10)) { note("a") }
         backend.pass(.milliseconds(95))
         try turn(5)
@@ -275,6 +304,7 @@ import Testing
 
     @Test("A periodic timer is pending while it runs, and can end itself (TM5)")
     func cancellingAPeriodicTimer() throws {
+        defer { end() }
         var timer: Reactor.Timer?
         timer = reactor.schedule(every: .milliseconds(1)) {
             note("a")
@@ -292,6 +322,7 @@ import Testing
 
     @Test("A periodic timer that moves itself goes on from there (TM5)")
     func reschedulingAPeriodicTimer() throws {
+        defer { end() }
         var timer: Reactor.Timer?
         timer = reactor.schedule(every: .milliseconds(10)) {
             note("a")
@@ -312,6 +343,7 @@ import Testing
 
     @Test("A period of nothing, or less, is a nanosecond, and fires once a turn (TM5, LP1)")
     func emptyPeriods() throws {
+        defer { end() }
         for period in [Duration.zero, .seconds(-1)] {
             let timer = reactor.schedule(every: period, startingAfter: .zero) { note("a") }
             for _ in 0..<3 {
@@ -327,6 +359,7 @@ import Testing
 
     @Test("The wait lasts until the earliest deadline, never longer than was allowed (LP2)")
     func waits() throws {
+        defer { end() }
         try turn(limit: .seconds(9))
         reactor.schedule(after: .milliseconds(7)) {}
         try turn(limit: nil)
@@ -338,12 +371,14 @@ import Testing
 
     @Test("With nothing to wait for the wait has no bound (LP8)")
     func unboundedWait() throws {
+        defer { end() }
         try turn(limit: nil)
         #expect(backend.waits == [nil])
     }
 
     @Test("No more timers fire in a turn than its budget, the others in the next (LP3, T7, TM7)")
     func timerBudget() throws {
+        defer { end() }
         var count = 0
         for _ in 0..<10_000 { reactor.schedule(after: .zero) { count += 1 } }
         try turn(limit: nil)
@@ -362,6 +397,7 @@ import Testing
 
     @Test("A closure is let go of when its timer has fired, was cancelled, or the reactor ended")
     func releasedClosures() throws {
+        defer { end() }
         final class Held {}
         final class Witness {
             weak var held: Held?
@@ -388,6 +424,7 @@ import Testing
 
     @Test("After the end nothing is scheduled, and old timers do nothing (SD1)")
     func afterTheEnd() throws {
+        defer { end() }
         let old = reactor.schedule(after: .seconds(1)) { note("a") }
         reactor.stop()
         try turn()

@@ -16,8 +16,20 @@ import Testing
         reactor = try Reactor(.init(), backend: backend)
     }
 
+    /// Ends the reactor, which holds what timers capture until then.
+    private func end() {
+        reactor.stop()
+        guard reactor.life != .ended else { return }
+        do {
+            try reactor.turn(waitingAtMost: .zero)
+        } catch {
+            Issue.record("the reactor did not end: \(error)")
+        }
+    }
+
     @Test("A turn inside a turn is refused, from jobs and timers alike, and changes nothing (LP5)")
     func nestedTurns() throws {
+        defer { end() }
         func tryNesting(_ reactor: Reactor) {
             #expect(throws: ReactorError.nestedTurn) { try reactor.turn(waitingAtMost: .zero) }
             #expect(throws: ReactorError.nestedTurn) { try reactor.run() }
@@ -40,6 +52,7 @@ import Testing
 
     @Test("Jobs run before timers, and both before the wait")
     func order() throws {
+        defer { end() }
         backend.whileWaiting = { seen.names.append("wait") }
         reactor.schedule(after: .zero) { seen.names.append("timer") }
         reactor.handle.execute { [seen = Unchecked(seen)] _ in seen.value.names.append("job") }
@@ -49,6 +62,7 @@ import Testing
 
     @Test("A job that a job posts runs in the next turn (LP1)")
     func jobChain() throws {
+        defer { end() }
         @Sendable func chain(_ reactor: Reactor, _ seen: Unchecked<Seen>) {
             seen.value.names.append("job")
             reactor.handle.execute { chain($0, seen) }
@@ -63,6 +77,7 @@ import Testing
 
     @Test("No more jobs run in a turn than its budget, and the rest is not waited for (LP2, LP3)")
     func jobBudget() throws {
+        defer { end() }
         for _ in 0..<2_500 { reactor.handle.execute { _ in } }
         var counts: [Int] = []
         for _ in 0..<3 {
@@ -76,6 +91,7 @@ import Testing
 
     @Test("A job that is posted within the wait leaves work for the next turn (LP1)")
     func jobWithinWait() throws {
+        defer { end() }
         backend.whileWaiting = { reactor.handle.execute { _ in } }
         let report = try reactor.turn()
         #expect(backend.waits == [nil])
@@ -87,6 +103,7 @@ import Testing
 
     @Test("A handle's wake is a turn's work, and wakes a loop that sleeps (WK1)")
     func waking() throws {
+        defer { end() }
         reactor.handle.wake()
         let report = try reactor.turn()
         #expect(backend.waits == [0])
@@ -95,6 +112,7 @@ import Testing
 
     @Test("A report tells of the events and of the time until the next deadline (EM6)")
     func reports() throws {
+        defer { end() }
         let empty = try reactor.turn(waitingAtMost: .zero)
         #expect(empty == TurnReport(eventCount: 0, hasWorkLeft: false, untilNextDeadline: nil))
         reactor.schedule(after: .milliseconds(7)) {}
@@ -106,6 +124,7 @@ import Testing
 
     @Test("Late news of nobody is dropped and counted (ID2)")
     func staleEvents() throws {
+        defer { end() }
         for slot in [0, 1, 100, SocketID.slotLimit - 1] {
             backend.tell(SocketID(slot: slot, generation: 1), .reachedEnd)
         }
@@ -115,6 +134,7 @@ import Testing
 
     @Test("Stopping ends the reactor behind the turn, once, and jobs are refused then (SD1, WK2)")
     func stopping() throws {
+        defer { end() }
         let handle = reactor.handle
         handle.execute { reactor in
             reactor.stop()
@@ -132,6 +152,7 @@ import Testing
 
     @Test("A reactor with nothing open ends at once (SD1)")
     func endingEmpty() throws {
+        defer { end() }
         reactor.stop()
         try reactor.run()
         #expect(backend.waits == [0], "the one wait of the turn")
@@ -139,6 +160,7 @@ import Testing
 
     @Test("A reactor that was never run lets its jobs go (SD4)")
     func neverRun() throws {
+        defer { end() }
         final class Held: Sendable {}
         var held: Held? = Held()
         weak let witness = held
