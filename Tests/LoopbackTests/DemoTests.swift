@@ -1,4 +1,4 @@
-import Foundation
+import TestSupport
 import Testing
 
 /// The demonstration as a newcomer runs it: the built program, its exit code and what it prints.
@@ -16,9 +16,10 @@ import Testing
 
     @Test("The demonstration hears every callback in the promised order, and ends by itself")
     func wholeRun() throws {
-        let (exitCode, output) = try run("Demo")
+        let exit = try ChildProcess.run(try BuiltProduct.path(of: "Demo"), within: .seconds(30))
+        let output = try #require(exit?.standardOutput, "it bounds itself, and did not end")
         let lines = output.split(separator: "\n")
-        #expect(exitCode == 0, "\(output)")
+        #expect(exit?.code == 0, "\(output)")
         #expect(lines.last == "Every callback came in the order that is promised.")
         for pieces in Self.expected {
             let isThere = lines.contains { line in pieces.allSatisfy { line.contains($0) } }
@@ -26,36 +27,4 @@ import Testing
         }
         #expect(!output.contains("timed out"), "the read got more time, and was served in it")
     }
-
-    private func run(_ name: String) throws -> (exitCode: Int32, output: String) {
-        let process = Process()
-        process.executableURL = try builtProduct(name)
-        let pipe = Pipe()
-        process.standardOutput = pipe
-        try process.run()
-        // The program bounds itself; this is for one that does not.
-        let limit = DispatchWorkItem { process.terminate() }
-        DispatchQueue.global().asyncAfter(deadline: .now() + 30, execute: limit)
-        let output = try pipe.fileHandleForReading.readToEnd() ?? Data()
-        process.waitUntilExit()
-        limit.cancel()
-        return (process.terminationStatus, String(decoding: output, as: UTF8.self))
-    }
-
-    /// A program of this package, which lies beside the bundle that runs the tests.
-    private func builtProduct(_ name: String) throws -> URL {
-        let bundle = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
-        let product = bundle.deletingLastPathComponent().appending(path: name)
-        guard FileManager.default.isExecutableFile(atPath: product.path) else {
-            throw MissingProduct(path: product.path)
-        }
-        return product
-    }
-}
-
-/// A program that should have been built together with the tests.
-private struct MissingProduct: Error, CustomStringConvertible {
-    let path: String
-
-    var description: String { "\(path) is absent: build it with swift build --build-tests" }
 }

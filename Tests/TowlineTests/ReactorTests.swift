@@ -18,6 +18,7 @@ import Testing
 
     /// Ends the reactor, which holds what timers capture until then.
     private func end() {
+        backend.whileWaiting = nil
         reactor.stop()
         guard reactor.life != .ended else { return }
         do {

@@ -132,10 +132,10 @@ public final class Reactor {
     deinit {
         // The backend closes what their sockets have left.
         for id in table.ids(of: .remnant) { _ = table.remove(id) }
-        if table.count > 0 {
+        if table.serviceCount > 0 {
             assertionFailure("a reactor went away with open sockets; call stop() and run() first")
-            detachOwners()
         }
+        detachOwners()
         link.disconnect()
         _ = jobs.close()
         selected.backend.shutDown()
