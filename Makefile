@@ -36,9 +36,9 @@ docs:
 
 # Address (with leaks) and thread checks of the whole suite, each in a build folder of its own.
 sanitize: setup
-	LSAN_OPTIONS=suppressions=$(CURDIR)/Tests/Support/leaks.supp:print_suppressions=0 \
+	TOWLINE_SLOWDOWN=10 LSAN_OPTIONS=suppressions=$(CURDIR)/Tests/Support/leaks.supp:print_suppressions=0 \
 		swift test --sanitize=address --scratch-path .build/address
-	swift test --sanitize=thread --scratch-path .build/thread
+	TOWLINE_SLOWDOWN=10 swift test --sanitize=thread --scratch-path .build/thread
 
 # SEEDS=N random runs on the simulated network, and what only a release build does.
 storm:

@@ -197,9 +197,14 @@ import Towline
             for socket in acceptor.sockets { socket.disconnect() }
         }
         #expect(try loop.turn(within: .seconds(30)) { keeper.reports.count == count })
-        #expect(latest < .milliseconds(50), "late by \(latest)")
+        #expect(latest < .milliseconds(50) * slowdown, "late by \(latest)")
         #expect(loop.reactor.figures.openSockets == 1)
         try loop.end()
+    }
+
+    /// How much slower than usual the build is; a sanitizer's says so in its environment.
+    private var slowdown: Int {
+        getenv("TOWLINE_SLOWDOWN").flatMap { Int(String(cString: $0)) } ?? 1
     }
 
     private func connectQuickly(to address: SocketAddress) throws -> CInt {

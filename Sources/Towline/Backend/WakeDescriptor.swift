@@ -1,6 +1,5 @@
 internal import CLinux
 internal import Glibc
-internal import Synchronization
 
 /// The eventfd that ends a wait from another thread.
 ///
@@ -10,7 +9,7 @@ internal import Synchronization
 /// Source: eventfd(2).
 final class WakeDescriptor: Sendable {
     let number: CInt
-    private let isOpen = Mutex(true)
+    private let isOpen = Locked(true)
 
     init() throws(SystemCallError) {
         number = try checkedSystemCall("eventfd") {

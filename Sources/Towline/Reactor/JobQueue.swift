@@ -13,7 +13,7 @@ final class JobQueue: Sendable {
         var isClosed = false
     }
 
-    private let state = Mutex(State())
+    private let state = Locked(State())
     private let hasJobs = Atomic(false)
     private let isSleeping = Atomic(false)
     private let wakesWrittenCount = Atomic(0)
