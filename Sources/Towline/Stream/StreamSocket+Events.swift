@@ -77,7 +77,8 @@ extension StreamSocket {
                 acknowledge(sent, reactor)
             }
         }
-        if _slowPath(!obstacles.isEmpty || reads.isEmpty) { settle(reactor) }
+        // A read that is not plain may have a deadline, which begins now.
+        if _slowPath(!obstacles.isEmpty || !reads.isPlain) { settle(reactor) }
     }
 
     @inline(__always)
