@@ -270,4 +270,34 @@ import Towline
         #expect(text == "neverafter" || text == "after")
         try pair.loop.end()
     }
+
+    @Test("O3: a delegate that hears of progress alone hears of each write's")
+    func progressAlone() throws {
+        final class ProgressCounter: StreamSocketDelegate {
+            var byteCount = 0
+
+            func socket(_ socket: StreamSocket, didRead bytes: RawSpan, tag: Int) throws {
+                try socket.write(bytes)
+                try socket.read()
+            }
+
+            func socket(
+                _ socket: StreamSocket,
+                didProgressWrite tag: Int,
+                _ progress: IOProgress
+            ) {
+                byteCount += progress.newBytes
+            }
+        }
+        let pair = try Pair()
+        let counter = ProgressCounter()
+        pair.socket.delegate = counter
+        try pair.socket.read()
+        for count in 1...5 {
+            try pair.peer.send("x")
+            let isTold = try pair.turn(within: .seconds(2)) { counter.byteCount == count }
+            #expect(isTold, "of write \(count)")
+        }
+        try pair.loop.end()
+    }
 }

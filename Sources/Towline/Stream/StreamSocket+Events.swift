@@ -70,7 +70,7 @@ extension StreamSocket {
             let sent = backend.send(socketID, reactor.gather.start, count: count)
             reactor.gather.removeAll()
             // Asked anew: the callback may have set another delegate.
-            if sent == count, writes.count == 1, obstacles.isEmpty, isSkipping(.didWrite) {
+            if sent == count, writes.count == 1, obstacles.isEmpty, isSkipping(.allOfWrites) {
                 writes.acknowledge(sent)
                 writes.removeOnlyRequest()
             } else {
@@ -82,9 +82,9 @@ extension StreamSocket {
     }
 
     @inline(__always)
-    private func isSkipping(_ callback: SkippedCallbacks) -> Bool {
+    private func isSkipping(_ callbacks: SkippedCallbacks) -> Bool {
         guard let relay = relayReference else { return true }
-        return relay._withUnsafeGuaranteedRef { $0.skipped.contains(callback) }
+        return relay._withUnsafeGuaranteedRef { $0.skipped.contains(callbacks) }
     }
 
     @inline(never)
