@@ -148,4 +148,22 @@ import Towline
         #expect(try pair.turn(within: .seconds(5)) { pair.socket.state == .idle })
         try pair.loop.end()
     }
+
+    @Test("D4: a graceful end does not wait for a peer's end that came behind kept bytes")
+    func gracefulEndBehindKnownEnd() throws {
+        let pair = try Pair()
+        try pair.socket.read(to: .lf, tag: 1)
+        try pair.peer.send("a\nb\n")
+        pair.peer.finishSending()
+        #expect(try pair.turn(within: .seconds(2)) { pair.heard.contains(.hangUp) })
+        // Until the end itself has come, and not only its announcement.
+        try pair.loop.turn(times: 3)
+        try pair.socket.write("bye", tag: 2)
+        pair.socket.disconnect(.afterWrites)
+        #expect(try pair.turn(within: .seconds(1)) { pair.recorder.isDisconnected })
+        #expect(pair.recorder.reports.first?.error == nil)
+        #expect(pair.recorder.reports.first?.unreadBytes == Array("b\n".utf8))
+        #expect(try pair.peer.receive(3) == Array("bye".utf8))
+        try pair.loop.end()
+    }
 }

@@ -132,6 +132,8 @@ extension StreamSocket {
             setDeadline(.finish, after: Self.lingerTimeout, reactor)
             obstacles.insert(.isPaused)
             resume(reactor)
+            // The peer's may have come already, behind bytes that nobody has asked for.
+            applyEnd(reactor)
         case .awaitWrites:
             obstacles.insert(.isNotOpen)
             extras?.timeouts.clear(.read)

@@ -263,7 +263,7 @@ extension StreamSocket {
     }
 
     /// Lets the end take effect, if no read can still be served with kept bytes.
-    private func applyEnd(_ reactor: Reactor) {
+    func applyEnd(_ reactor: Reactor) {
         guard let end = inputEnd else { return }
         if kept != nil, lifecycle.phase == .connected {
             // Bytes that nobody has asked for stay for whoever will; the peer's end is behind them.
