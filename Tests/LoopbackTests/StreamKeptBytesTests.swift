@@ -166,4 +166,21 @@ import Towline
         #expect(try pair.peer.receive(3) == Array("bye".utf8))
         try pair.loop.end()
     }
+
+    @Test("R7: the peer's end is told if the last read leaves bytes in front of it")
+    func hangUpBehindLastRead() throws {
+        var configuration = Reactor.Configuration(backend: .epoll)
+        configuration.budget.callbacksPerSocket = 1
+        let pair = try Pair(configuration: configuration)
+        // The end is noticed while the second read waits for its turn.
+        try pair.socket.read(to: .lf, tag: 1)
+        try pair.socket.read(to: .lf, tag: 2)
+        try pair.socket.read(to: .lf, tag: 3)
+        try pair.peer.send("a\nb\nc\nd\n")
+        pair.peer.finishSending()
+        #expect(try pair.turn(within: .seconds(2)) { pair.heard.contains(.hangUp) })
+        try pair.loop.turn(times: 3)
+        #expect(pair.heard.filter { $0 == .hangUp }.count == 1)
+        try pair.loop.end()
+    }
 }

@@ -311,7 +311,12 @@ extension StreamSocket {
         case .serveAgain:
             listed.remove(.serveAgain)
             serve(RawSpan(), reactor)
-            settle(reactor)
+            if inputEnd != nil, kept != nil, reads.isEmpty {
+                // The end came while reads were waiting for kept bytes, and they have left some.
+                noteHangUp(reactor)
+            } else {
+                settle(reactor)
+            }
         case .reportWrites:
             listed.remove(.reportWrites)
             reportWrites(reactor)
