@@ -300,4 +300,21 @@ import Towline
         }
         try pair.loop.end()
     }
+
+    @Test("O3, O5: the last progress comes before a completion that an end has overtaken")
+    func progressBeforeOvertakenCompletion() throws {
+        let pair = try Pair { _, recorder in recorder.recordsProgress = true }
+        pair.socket.halfClosePolicy = .disconnect
+        try pair.socket.read()
+        pair.peer.finishSending()
+        try pair.socket.write("x", tag: 1)
+        #expect(try pair.turn(within: .seconds(2)) { pair.recorder.isDisconnected })
+        let progress = IOProgress(newBytes: 1, bytesDone: 1, total: 1)
+        #expect(
+            pair.heard == [
+                .progressWrite(tag: 1, progress), .didWrite(tag: 1), .didDisconnect(.closedByPeer),
+            ]
+        )
+        try pair.loop.end()
+    }
 }

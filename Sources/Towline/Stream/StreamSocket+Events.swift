@@ -396,6 +396,10 @@ extension StreamSocket {
         guard reason != nil, writes.finished != nil else { return }
         reactor.beginCallbacks(of: socketID)
         while let write = writes.finished, lifecycle.phase == .disconnecting {
+            if let progress = writes.takeProgress(), !isSkipping(.didProgressWrite) {
+                call(reactor) { try $0.didProgressWrite(self, write.tag, progress) }
+                guard lifecycle.phase == .disconnecting else { break }
+            }
             writes.removeFirst()
             if !isSkipping(.didWrite) { call(reactor) { try $0.didWrite(self, write.tag) } }
         }
