@@ -317,4 +317,16 @@ import Towline
         )
         try pair.loop.end()
     }
+
+    @Test("W6: a high water mark that is set below what waits counts at once")
+    func loweredMark() throws {
+        let pair = try Pair()
+        try pair.socket.write([UInt8](repeating: 1, count: 1_000))
+        #expect(!pair.socket.isAboveHighWaterMark)
+        pair.socket.writeHighWaterMark = 100
+        #expect(pair.socket.isAboveHighWaterMark)
+        #expect(try pair.turn(within: .seconds(2)) { pair.heard.contains(.writable) })
+        #expect(!pair.socket.isAboveHighWaterMark)
+        try pair.loop.end()
+    }
 }
