@@ -78,8 +78,9 @@ import Towline
     @Test("SD1: a call that a stopping reactor refuses is no fault of the callback it is made in")
     func refusedWhileStopping() throws {
         let pair = try Pair()
-        pair.recorder.whenRead = { socket, bytes, _ in
-            pair.loop.reactor.stop()
+        // Not the pair, which would hold itself.
+        pair.recorder.whenRead = { [reactor = pair.loop.reactor] socket, bytes, _ in
+            reactor.stop()
             try socket.write(bytes)
         }
         try pair.socket.read()
