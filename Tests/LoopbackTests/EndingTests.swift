@@ -26,6 +26,44 @@ import Towline
         try pair.loop.end()
     }
 
+    @Test("SD2, E1: whoever is cut at the limit hears why")
+    func reasonOfCut() throws {
+        final class Stubborn: StreamSocketDelegate {
+            var reports: [DisconnectReport] = []
+
+            func socketShouldFinish(_ socket: StreamSocket) {}
+
+            func socket(_ socket: StreamSocket, didDisconnect report: DisconnectReport) {
+                reports.append(report)
+            }
+        }
+        let pair = try Pair()
+        let stubborn = Stubborn()
+        pair.socket.delegate = stubborn
+        var isDrained = false
+        pair.loop.reactor.drain(within: .milliseconds(20)) { _ in isDrained = true }
+        #expect(try pair.turn(within: .seconds(5)) { isDrained })
+        #expect(stubborn.reports.map(\.error) == [.reactorStopped])
+        try pair.loop.end()
+    }
+
+    @Test("SD2, L1: a drain is over at its limit, though a client connects from each farewell")
+    func reconnectingClient() throws {
+        let pair = try Pair()
+        let listener = try BlockingListener()
+        pair.recorder.whenDisconnected = { socket in
+            // Refused at the very end only, when the reactor stops.
+            try? socket.connect(to: listener.address)
+        }
+        var reports: [DrainReport] = []
+        pair.loop.reactor.drain(within: .milliseconds(50)) { reports.append($0) }
+        #expect(try pair.turn(within: .seconds(2)) { !reports.isEmpty })
+        try pair.loop.turn(times: 5)
+        #expect(reports.count == 1)
+        pair.recorder.whenDisconnected = { _ in }
+        try pair.loop.end()
+    }
+
     @Test("SD2, T3: a socket that disconnects already is not asked to finish")
     func notAskedAgain() throws {
         let pair = try Pair()
@@ -40,6 +78,7 @@ import Towline
     @Test("SD1: a call that a stopping reactor refuses is no fault of the callback it is made in")
     func refusedWhileStopping() throws {
         let pair = try Pair()
+        // Not the pair, which would hold itself.
         pair.recorder.whenRead = { [reactor = pair.loop.reactor] socket, bytes, _ in
             reactor.stop()
             try socket.write(bytes)

@@ -148,4 +148,39 @@ import Towline
         #expect(try pair.turn(within: .seconds(5)) { pair.socket.state == .idle })
         try pair.loop.end()
     }
+
+    @Test("D4: a graceful end does not wait for a peer's end that came behind kept bytes")
+    func gracefulEndBehindKnownEnd() throws {
+        let pair = try Pair()
+        try pair.socket.read(to: .lf, tag: 1)
+        try pair.peer.send("a\nb\n")
+        pair.peer.finishSending()
+        #expect(try pair.turn(within: .seconds(2)) { pair.heard.contains(.hangUp) })
+        // Until the end itself has come, and not only its announcement.
+        try pair.loop.turn(times: 3)
+        try pair.socket.write("bye", tag: 2)
+        pair.socket.disconnect(.afterWrites)
+        #expect(try pair.turn(within: .seconds(1)) { pair.recorder.isDisconnected })
+        #expect(pair.recorder.reports.first?.error == nil)
+        #expect(pair.recorder.reports.first?.unreadBytes == Array("b\n".utf8))
+        #expect(try pair.peer.receive(3) == Array("bye".utf8))
+        try pair.loop.end()
+    }
+
+    @Test("R7: the peer's end is told if the last read leaves bytes in front of it")
+    func hangUpBehindLastRead() throws {
+        var configuration = Reactor.Configuration(backend: .epoll)
+        configuration.budget.callbacksPerSocket = 1
+        let pair = try Pair(configuration: configuration)
+        // The end is noticed while the second read waits for its turn.
+        try pair.socket.read(to: .lf, tag: 1)
+        try pair.socket.read(to: .lf, tag: 2)
+        try pair.socket.read(to: .lf, tag: 3)
+        try pair.peer.send("a\nb\nc\nd\n")
+        pair.peer.finishSending()
+        #expect(try pair.turn(within: .seconds(2)) { pair.heard.contains(.hangUp) })
+        try pair.loop.turn(times: 3)
+        #expect(pair.heard.filter { $0 == .hangUp }.count == 1)
+        try pair.loop.end()
+    }
 }

@@ -163,4 +163,24 @@ import Towline
         try loop.end()
         withExtendedLifetime(fillers) {}
     }
+
+    @Test("R6, M1: a timed read behind one that takes whatever comes has its deadline")
+    func timedBehindPlain() throws {
+        for asksFromCallback in [false, true] {
+            let pair = try Pair()
+            func askTimed(_ socket: StreamSocket) throws {
+                try socket.read(toLength: 5, timeout: .milliseconds(30), tag: 2)
+            }
+            try pair.socket.read(tag: 1)
+            if asksFromCallback {
+                pair.recorder.whenRead = { socket, _, _ in try askTimed(socket) }
+            } else {
+                try askTimed(pair.socket)
+            }
+            try pair.peer.send("x")
+            #expect(try pair.turn(within: .seconds(2)) { pair.recorder.isDisconnected })
+            #expect(pair.recorder.reports.first?.error == .readTimedOut(tag: 2))
+            try pair.loop.end()
+        }
+    }
 }

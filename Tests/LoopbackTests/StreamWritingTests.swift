@@ -270,4 +270,63 @@ import Towline
         #expect(text == "neverafter" || text == "after")
         try pair.loop.end()
     }
+
+    @Test("O3: a delegate that hears of progress alone hears of each write's")
+    func progressAlone() throws {
+        final class ProgressCounter: StreamSocketDelegate {
+            var byteCount = 0
+
+            func socket(_ socket: StreamSocket, didRead bytes: RawSpan, tag: Int) throws {
+                try socket.write(bytes)
+                try socket.read()
+            }
+
+            func socket(
+                _ socket: StreamSocket,
+                didProgressWrite tag: Int,
+                _ progress: IOProgress
+            ) {
+                byteCount += progress.newBytes
+            }
+        }
+        let pair = try Pair()
+        let counter = ProgressCounter()
+        pair.socket.delegate = counter
+        try pair.socket.read()
+        for count in 1...5 {
+            try pair.peer.send("x")
+            let isTold = try pair.turn(within: .seconds(2)) { counter.byteCount == count }
+            #expect(isTold, "of write \(count)")
+        }
+        try pair.loop.end()
+    }
+
+    @Test("O3, O5: the last progress comes before a completion that an end has overtaken")
+    func progressBeforeOvertakenCompletion() throws {
+        let pair = try Pair { _, recorder in recorder.recordsProgress = true }
+        pair.socket.halfClosePolicy = .disconnect
+        try pair.socket.read()
+        pair.peer.finishSending()
+        try pair.socket.write("x", tag: 1)
+        #expect(try pair.turn(within: .seconds(2)) { pair.recorder.isDisconnected })
+        let progress = IOProgress(newBytes: 1, bytesDone: 1, total: 1)
+        #expect(
+            pair.heard == [
+                .progressWrite(tag: 1, progress), .didWrite(tag: 1), .didDisconnect(.closedByPeer),
+            ]
+        )
+        try pair.loop.end()
+    }
+
+    @Test("W6: a high water mark that is set below what waits counts at once")
+    func loweredMark() throws {
+        let pair = try Pair()
+        try pair.socket.write([UInt8](repeating: 1, count: 1_000))
+        #expect(!pair.socket.isAboveHighWaterMark)
+        pair.socket.writeHighWaterMark = 100
+        #expect(pair.socket.isAboveHighWaterMark)
+        #expect(try pair.turn(within: .seconds(2)) { pair.heard.contains(.writable) })
+        #expect(!pair.socket.isAboveHighWaterMark)
+        try pair.loop.end()
+    }
 }

@@ -18,6 +18,9 @@ final class ManualBackend: Backend {
     /// Called within each wait, before anything is told.
     var whileWaiting: (() -> Void)?
 
+    /// What the next wait throws.
+    var failure: SystemCallError?
+
     /// The verbs that were called, in their order.
     private(set) var verbs: [String] = []
 
@@ -98,6 +101,10 @@ final class ManualBackend: Backend {
         figures.waits += 1
         whileWaiting?()
         sink.waitEnded(at: time)
+        if let failure {
+            self.failure = nil
+            throw failure
+        }
         let told = news
         news = []
         for (id, news) in told {

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import Towline
@@ -448,5 +449,20 @@ import Testing
         var report = try reactor.turn(waitingAtMost: limit)
         for _ in 1..<count { report = try reactor.turn(waitingAtMost: limit) }
         return report
+    }
+
+    @Test("Before the first turn any one thread may move and cancel a timer (WK3)")
+    func otherThreadBeforeTheFirstTurn() throws {
+        // Handed over whole: this thread waits meanwhile.
+        nonisolated(unsafe) let reactor = reactor
+        nonisolated(unsafe) let timer = reactor.schedule(after: .seconds(5)) {}
+        let wasPending = try BackgroundWork {
+            timer.reschedule(after: .seconds(1))
+            let wasPending = timer.isPending
+            timer.cancel()
+            return wasPending && !timer.isPending
+        }.value()
+        #expect(wasPending)
+        #expect(reactor.figures.timers == 0)
     }
 }

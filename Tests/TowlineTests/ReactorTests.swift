@@ -159,6 +159,38 @@ import Testing
         #expect(backend.waits == [0], "the one wait of the turn")
     }
 
+    @Test("A turn whose wait is refused lets go of what its callbacks let go of (ID4)")
+    func refusedWait() throws {
+        final class Held {}
+        var held: Held? = Held()
+        weak let witness = held
+        let timer = reactor.schedule(after: .seconds(1)) { [held] in
+            withExtendedLifetime(held) {}
+        }
+        held = nil
+        reactor.schedule(after: .zero) { timer.cancel() }
+        let refusal = SystemCallError(call: "wait", errno: 12)
+        backend.failure = refusal
+        #expect(throws: ReactorError.system(refusal)) { try reactor.turn() }
+        #expect(witness == nil)
+        try reactor.turn(waitingAtMost: .zero)
+    }
+
+    @Test("A stop counts, though the wait behind it is refused (SD1)")
+    func stopBeforeRefusedWait() throws {
+        for runs in [false, true] {
+            let backend = ManualBackend()
+            let reactor = try Reactor(.init(), backend: backend)
+            reactor.schedule(after: .zero) { reactor.stop() }
+            let refusal = SystemCallError(call: "wait", errno: 12)
+            backend.failure = refusal
+            #expect(throws: ReactorError.system(refusal)) {
+                if runs { try reactor.run() } else { try reactor.turn() }
+            }
+            #expect(throws: ReactorError.reactorStopped) { try reactor.turn() }
+        }
+    }
+
     @Test("A reactor that was never run lets its jobs go (SD4)")
     func neverRun() throws {
         defer { end() }

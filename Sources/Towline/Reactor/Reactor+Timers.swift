@@ -9,7 +9,8 @@ extension Reactor {
 
         /// Whether the timer will fire.
         public var isPending: Bool {
-            guard let reactor = link?.reactor, reactor.isOnThread, reactor.timers.contains(key)
+            guard let reactor = link?.reactor, reactor.isOnThread || reactor.life == .fresh,
+                reactor.timers.contains(key)
             else { return false }
             // A running one-shot timer waits far away for its callback to return.
             return reactor.runningTimer != key
@@ -21,7 +22,7 @@ extension Reactor {
         /// From any callback, the timer's own included; nothing happens if it has fired already.
         public func cancel() {
             guard let reactor = link?.reactor else { return }
-            guard reactor.isOnThread else {
+            guard reactor.isOnThread || reactor.life == .fresh else {
                 reactor.refuse("Timer.cancel()")
                 return
             }
@@ -38,7 +39,7 @@ extension Reactor {
         /// - Parameter delay: Negative counts as zero, more than 292 years as never.
         public func reschedule(after delay: Duration) {
             guard let reactor = link?.reactor else { return }
-            guard reactor.isOnThread else {
+            guard reactor.isOnThread || reactor.life == .fresh else {
                 reactor.refuse("Timer.reschedule(after:)")
                 return
             }

@@ -38,7 +38,7 @@ extension Reactor {
                 try makeSteps(on: backend, waitingAtMost: nil, evenAfterWork: true)
             } while life == .turning
         } catch {
-            life = .idle
+            abandonTurn()
             throw .system(error)
         }
         end()
@@ -57,7 +57,7 @@ extension Reactor {
         do {
             try makeSteps(on: backend, waitingAtMost: limit, evenAfterWork: false)
         } catch {
-            life = .idle
+            abandonTurn()
             throw .system(error)
         }
         if life == .stopping {
@@ -160,6 +160,16 @@ extension Reactor {
             hasWorkLeft: life != .ended && hasWorkLeft,
             untilNextDeadline: deadline.map { $0.since(backend.now()) }
         )
+    }
+
+    /// The wait was refused: what the turn has let go of goes, and a stop within it counts.
+    private func abandonTurn() {
+        if life == .stopping {
+            end()
+        } else {
+            releaseGraveyard()
+            life = .idle
+        }
     }
 
     /// Ends every owner with its terminal callback, then the backend.

@@ -20,7 +20,8 @@ extension Reactor {
     ///
     /// - Parameters:
     ///   - limit: The longest it may take; connections that are open then are reset.
-    ///   - completion: Called once, from a turn, when no connection is open any more.
+    ///   - completion: Called once, from a turn, when no connection is open any more; behind the
+    ///     limit, when those that were open then have ended.
     public func drain(within limit: Duration, then completion: @escaping (DrainReport) -> Void) {
         guard isOnThread || life == .fresh else {
             refuse("drain(within:then:)")
@@ -44,6 +45,8 @@ private final class Drain {
     private var timer: Reactor.Timer?
     private let openAtStart: Int
     private var cut = 0
+    /// Who was open at the limit and may still be; `nil` before it.
+    private var rest: [SocketID]?
     private var isComplete = false
 
     init(
@@ -83,10 +86,13 @@ private final class Drain {
     }
 
     private func cutTheRest() {
-        for id in reactor.table.ids(of: .stream) {
+        let ids = reactor.table.ids(of: .stream)
+        rest = ids
+        for id in ids {
             guard let socket = reactor.streamSocket(id) else { continue }
             if socket.lifecycle.isOpen {
                 cut += 1
+                socket.setReason(.reactorStopped)
                 socket.abort()
             } else {
                 // All of it is sent, and its end, too; only the peer's is still awaited.
@@ -97,11 +103,22 @@ private final class Drain {
     }
 
     private func look() {
-        guard !isComplete, reactor.table.serviceCount == 0 else { return }
+        guard !isComplete, isOver() else { return }
         isComplete = true
         timer?.cancel()
         reactor.whenSocketEnds = nil
         reactor.drain = nil
         completion(DrainReport(finished: max(0, openAtStart - cut), cut: cut))
+    }
+
+    /// Whether nobody is waited for any more.
+    ///
+    /// Behind the limit that is none but those who were cut: a client that connects anew from each
+    /// farewell would be waited for to no end.
+    private func isOver() -> Bool {
+        guard reactor.table.serviceCount > 0 else { return true }
+        guard rest != nil else { return false }
+        while let id = rest?.last, reactor.table.slot(of: id) == nil { rest?.removeLast() }
+        return rest?.isEmpty ?? false
     }
 }

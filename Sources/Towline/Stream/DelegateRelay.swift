@@ -77,6 +77,9 @@ struct SkippedCallbacks: OptionSet {
     static let didWrite = SkippedCallbacks(rawValue: 1 << 0)
     static let didProgressRead = SkippedCallbacks(rawValue: 1 << 1)
     static let didProgressWrite = SkippedCallbacks(rawValue: 1 << 2)
+
+    /// All that a write is told of with.
+    static let allOfWrites = SkippedCallbacks(rawValue: 1 << 0 | 1 << 2)
 }
 
 /// The relay that knows its delegate's type.

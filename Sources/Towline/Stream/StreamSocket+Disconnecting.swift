@@ -132,6 +132,8 @@ extension StreamSocket {
             setDeadline(.finish, after: Self.lingerTimeout, reactor)
             obstacles.insert(.isPaused)
             resume(reactor)
+            // The peer's may have come already, behind bytes that nobody has asked for.
+            applyEnd(reactor)
         case .awaitWrites:
             obstacles.insert(.isNotOpen)
             extras?.timeouts.clear(.read)
@@ -220,6 +222,11 @@ extension StreamSocket {
     /// The reactor has ended or goes away with the socket open: idle, without a callback.
     func detach() {
         becomeIdle()
+        // A kept handler may hold the socket in turn.
+        if relayReference?.takeUnretainedValue().kept != nil {
+            relayReference?.release()
+            relayReference = nil
+        }
         forgetAddresses()
         loseReactor()
     }

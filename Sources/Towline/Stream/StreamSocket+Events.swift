@@ -70,20 +70,21 @@ extension StreamSocket {
             let sent = backend.send(socketID, reactor.gather.start, count: count)
             reactor.gather.removeAll()
             // Asked anew: the callback may have set another delegate.
-            if sent == count, writes.count == 1, obstacles.isEmpty, isSkipping(.didWrite) {
+            if sent == count, writes.count == 1, obstacles.isEmpty, isSkipping(.allOfWrites) {
                 writes.acknowledge(sent)
                 writes.removeOnlyRequest()
             } else {
                 acknowledge(sent, reactor)
             }
         }
-        if _slowPath(!obstacles.isEmpty || reads.isEmpty) { settle(reactor) }
+        // A read that is not plain may have a deadline, which begins now.
+        if _slowPath(!obstacles.isEmpty || !reads.isPlain) { settle(reactor) }
     }
 
     @inline(__always)
-    private func isSkipping(_ callback: SkippedCallbacks) -> Bool {
+    private func isSkipping(_ callbacks: SkippedCallbacks) -> Bool {
         guard let relay = relayReference else { return true }
-        return relay._withUnsafeGuaranteedRef { $0.skipped.contains(callback) }
+        return relay._withUnsafeGuaranteedRef { $0.skipped.contains(callbacks) }
     }
 
     @inline(never)
@@ -262,7 +263,7 @@ extension StreamSocket {
     }
 
     /// Lets the end take effect, if no read can still be served with kept bytes.
-    private func applyEnd(_ reactor: Reactor) {
+    func applyEnd(_ reactor: Reactor) {
         guard let end = inputEnd else { return }
         if kept != nil, lifecycle.phase == .connected {
             // Bytes that nobody has asked for stay for whoever will; the peer's end is behind them.
@@ -310,7 +311,12 @@ extension StreamSocket {
         case .serveAgain:
             listed.remove(.serveAgain)
             serve(RawSpan(), reactor)
-            settle(reactor)
+            if inputEnd != nil, kept != nil, reads.isEmpty {
+                // The end came while reads were waiting for kept bytes, and they have left some.
+                noteHangUp(reactor)
+            } else {
+                settle(reactor)
+            }
         case .reportWrites:
             listed.remove(.reportWrites)
             reportWrites(reactor)
@@ -390,6 +396,10 @@ extension StreamSocket {
         guard reason != nil, writes.finished != nil else { return }
         reactor.beginCallbacks(of: socketID)
         while let write = writes.finished, lifecycle.phase == .disconnecting {
+            if let progress = writes.takeProgress(), !isSkipping(.didProgressWrite) {
+                call(reactor) { try $0.didProgressWrite(self, write.tag, progress) }
+                guard lifecycle.phase == .disconnecting else { break }
+            }
             writes.removeFirst()
             if !isSkipping(.didWrite) { call(reactor) { try $0.didWrite(self, write.tag) } }
         }

@@ -67,17 +67,13 @@ extension StreamSocket {
             extras.timeouts.clear(.retry)
             retryConnect(reactor)
         }
-        if extras.timeouts.isDue(.connect, at: now) {
-            extras.timeouts.clear(.connect)
-            noteAttempt(.connectTimedOut)
-            disconnect(because: .connectTimedOut, reactor)
-        }
         if extras.timeouts.isDue(.finish, at: now) {
             extras.timeouts.clear(.finish)
             if let failure = extras.sendFailure { setReason(failure) }
             perform(lifecycle.close(), reactor)
         }
-        if extras.timeouts.isDue(.read, at: now) || extras.timeouts.isDue(.write, at: now) {
+        let isLate = [.connect, .read, .write].contains { extras.timeouts.isDue($0, at: now) }
+        if isLate {
             // What the kernel has already is looked at first: a loop that was late must not take
             // that for a peer that was.
             reactor.work.add(socketID, to: .expire)
@@ -89,11 +85,16 @@ extension StreamSocket {
     /// The wait is over, and the deadlines of the operations may still have passed.
     func expire(_ reactor: Reactor) {
         guard let extras else { return }
+        let now = reactor.backend.now()
+        if lifecycle.phase == .connecting, extras.timeouts.isDue(.connect, at: now) {
+            extras.timeouts.clear(.connect)
+            noteAttempt(.connectTimedOut)
+            disconnect(because: .connectTimedOut, reactor)
+        }
         guard lifecycle.phase == .connected else {
             rearm(reactor)
             return
         }
-        let now = reactor.backend.now()
         reactor.beginCallbacks(of: socketID)
         // Kept bytes that wait for their turn may complete the read, so it is not late yet.
         if extras.timeouts.isDue(.read, at: now), !listed.contains(.serveAgain) {

@@ -8,6 +8,7 @@ extension StreamSocket {
         set {
             guard reactorIfOnThread("writeHighWaterMark") != nil else { return }
             highWaterMark = max(1, newValue)
+            noteHighWater()
         }
     }
 

@@ -31,7 +31,7 @@ public final class StreamSocket {
 
     @exclusivity(unchecked) private var reference: ReactorReference
     @exclusivity(unchecked) private(set) var socketID = SocketID.none
-    @exclusivity(unchecked) private(set) var relayReference: Unmanaged<DelegateRelay>?
+    @exclusivity(unchecked) var relayReference: Unmanaged<DelegateRelay>?
     @exclusivity(unchecked) var obstacles: Obstacles = .isNotOpen
     @exclusivity(unchecked) var listed: TurnSteps = []
     @exclusivity(unchecked) var lifecycle = Lifecycle()
