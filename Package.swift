@@ -65,7 +65,7 @@ let package = Package(
         tests("TowlineBytesTests", ["TowlineBytes", "TestSupport"]),
         tests("TowlineTests", ["Towline", "TowlineTestKit", "TowlineBytes", "TestSupport"]),
         tests("BackendTests", ["Towline", "TowlineTestKit", "TestSupport"]),
-        tests("SimulationTests", ["Towline", "TowlineTestKit", "TestSupport"]),
+        tests("SimulationTests", ["Towline", "TowlineTestKit", "TowlineBytes", "TestSupport"]),
         tests("LoopbackTests", ["Towline", "TestSupport"]),
         tests("TidyTests", []),
     ] + examples.map(example)

@@ -9,7 +9,7 @@ import Towline
 final class Party: StreamSocketDelegate {
     private let number: Int
     private unowned let storm: Storm
-    private var socket: StreamSocket?
+    private(set) var socket: StreamSocket?
     private var peer: SimulatedPeer?
 
     private var isStarted = false

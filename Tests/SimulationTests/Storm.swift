@@ -97,6 +97,9 @@ final class Storm {
         for _ in 0..<3_000 {
             try reactor.turn(waitingAtMost: .milliseconds(5))
             complaints += backend.inspect()
+            for socket in parties.compactMap(\.socket) {
+                complaints += SocketInspector.inspect(socket, on: reactor)
+            }
             for party in parties where numbers.number(in: 0..<8) == 0 { party.act() }
             guard complaints.isEmpty else { return }
             if parties.allSatisfy(\.isOver) { return }
