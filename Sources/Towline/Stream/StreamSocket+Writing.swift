@@ -4,7 +4,7 @@ extension StreamSocket {
     /// Above so many waiting bytes the socket tells when fewer than ``writeLowWaterMark`` wait
     /// again; 256 KiB.
     public var writeHighWaterMark: Int {
-        get { highWaterMark }
+        get { isOnThread("writeHighWaterMark") ? highWaterMark : Self.defaultHighWaterMark }
         set {
             guard reactorIfOnThread("writeHighWaterMark") != nil else { return }
             highWaterMark = max(1, newValue)
@@ -25,7 +25,10 @@ extension StreamSocket {
 
     /// Below so many waiting bytes `socketDidBecomeWritable` is called; 64 KiB.
     public var writeLowWaterMark: Int {
-        get { extras?.writeLowWaterMark ?? 64 * 1024 }
+        get {
+            let usual = 64 * 1024
+            return isOnThread("writeLowWaterMark") ? extras?.writeLowWaterMark ?? usual : usual
+        }
         set {
             guard reactorIfOnThread("writeLowWaterMark") != nil else { return }
             makeExtras().writeLowWaterMark = max(1, newValue)
@@ -37,7 +40,10 @@ extension StreamSocket {
     ///
     /// A single larger write passes.
     public var writeQueueLimit: Int {
-        get { extras?.writeQueueLimit ?? 64 * 1024 * 1024 }
+        get {
+            let usual = 64 * 1024 * 1024
+            return isOnThread("writeQueueLimit") ? extras?.writeQueueLimit ?? usual : usual
+        }
         set {
             guard reactorIfOnThread("writeQueueLimit") != nil else { return }
             makeExtras().writeQueueLimit = max(1, newValue)

@@ -170,7 +170,9 @@ public final class StreamSocket {
 
     /// What happens when the peer sends its end; ``HalfClosePolicy/finishWrites``.
     public var halfClosePolicy: HalfClosePolicy {
-        get { extras?.halfClosePolicy ?? .finishWrites }
+        get {
+            isOnThread("halfClosePolicy") ? extras?.halfClosePolicy ?? .finishWrites : .finishWrites
+        }
         set {
             guard isOnThread("halfClosePolicy") else { return }
             makeExtras().halfClosePolicy = newValue
