@@ -26,9 +26,9 @@ extension Reactor {
                 reactor.refuse("Timer.cancel()")
                 return
             }
-            let work = reactor.timers.remove(key)
-            // A closure may hold the last reference to whoever runs just now.
-            if let work { reactor.graveyard.append(DroppedWork(work)) }
+            guard case .call(let call)? = reactor.timers.remove(key) else { return }
+            // Its closure may hold the last reference to whoever runs just now.
+            reactor.graveyard.append(call)
         }
 
         /// Moves the timer to `delay` from now; a periodic one goes on from there.
@@ -68,15 +68,6 @@ extension Reactor {
         }
     }
 
-    /// Holds a cancelled timer's closure until the end of the turn.
-    private final class DroppedWork {
-        let work: TimerWork
-
-        init(_ work: TimerWork) {
-            self.work = work
-        }
-    }
-
     /// Calls `work` once, from a turn, when `delay` has passed; never earlier.
     ///
     /// - Parameters:
@@ -87,7 +78,7 @@ extension Reactor {
     ///   one that is not pending.
     @discardableResult
     public func schedule(after delay: Duration, _ work: @escaping () -> Void) -> Timer {
-        schedule(.once(work), after: delay)
+        schedule(ScheduledCall(work), after: delay)
     }
 
     /// Calls `work` again and again, `period` after the deadline before.
@@ -107,17 +98,17 @@ extension Reactor {
         _ work: @escaping () -> Void
     ) -> Timer {
         let nanoseconds = max(1, period.saturatedNanoseconds)
-        return schedule(.periodic(every: nanoseconds, work), after: delay ?? period)
+        return schedule(ScheduledCall(every: nanoseconds, work), after: delay ?? period)
     }
 
-    private func schedule(_ work: TimerWork, after delay: Duration) -> Timer {
+    private func schedule(_ call: ScheduledCall, after delay: Duration) -> Timer {
         guard isOnThread || life == .fresh else {
             refuse("schedule")
             return Timer(link: nil, key: TimerQueue.noKey)
         }
         guard isAcceptingCalls else { return Timer(link: nil, key: TimerQueue.noKey) }
         let deadline = backend.now().advanced(by: delay)
-        return Timer(link: link, key: timers.insert(work, at: deadline))
+        return Timer(link: link, key: timers.insert(.call(call), at: deadline))
     }
 
     // MARK: Step 3 of the turn
@@ -146,19 +137,20 @@ extension Reactor {
         case .socket(let id):
             timers.remove(key)
             perform(.noteTime(now), for: id)
-        case .once(let work):
+        case .call(let call) where call.period == 0:
             // Kept, far away, until the callback has returned: it may be rescheduled from within.
             timers.move(key, to: .distantFuture)
             runningTimer = key
-            work()
+            call.work()
             runningTimer = nil
             if timers.deadline(of: key) == .distantFuture { timers.remove(key) }
-        case .periodic(let period, let work):
-            let next = deadline.advanced(byNanoseconds: period)
-            let missedCount = next > now ? 0 : (now.nanoseconds - next.nanoseconds) / period + 1
+        case .call(let call):
+            let next = deadline.advanced(byNanoseconds: call.period)
+            let late = now.nanoseconds - next.nanoseconds
+            let missedCount = next > now ? 0 : late / call.period + 1
             counters.periodsSkipped &+= Int(missedCount)
-            timers.move(key, to: next.advanced(byNanoseconds: missedCount * period))
-            work()
+            timers.move(key, to: next.advanced(byNanoseconds: missedCount * call.period))
+            call.work()
         }
     }
 }

@@ -313,8 +313,19 @@ enum SelectedBackend {
 /// What a timer does when it is due.
 enum TimerWork {
     case socket(SocketID)
-    case once(() -> Void)
-    case periodic(every: Int64, () -> Void)
+    case call(ScheduledCall)
+}
+
+/// What a program has scheduled; apart, so that a socket's timer takes no room for it.
+final class ScheduledCall {
+    /// Nanoseconds between deadlines; 0 for a single one.
+    let period: Int64
+    let work: () -> Void
+
+    init(every period: Int64 = 0, _ work: @escaping () -> Void) {
+        self.period = period
+        self.work = work
+    }
 }
 
 /// What one turn did.

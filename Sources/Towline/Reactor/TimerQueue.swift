@@ -25,10 +25,11 @@ struct TimerQueue<Payload> {
         }
     }
 
+    /// Laid out so that a small payload makes 24 bytes: a server may have one for each connection.
     private struct Slot {
         var payload: Payload?
         var generation: UInt32
-        var place: Int
+        var place: UInt32
     }
 
     private var heap: [Node] = []
@@ -63,7 +64,7 @@ struct TimerQueue<Payload> {
             slots.append(Slot(payload: payload, generation: 0, place: 0))
         }
         heap.append(Node(deadline: deadline, sequence: takeSequence(), slot: slot))
-        slots[Int(slot)].place = heap.count - 1
+        slots[Int(slot)].place = UInt32(heap.count - 1)
         siftUp(heap.count - 1)
         return Key(slot: slot, generation: slots[Int(slot)].generation)
     }
@@ -128,7 +129,7 @@ struct TimerQueue<Payload> {
         guard index < slots.count, slots[index].generation == key.generation,
             slots[index].payload != nil
         else { return nil }
-        return slots[index].place
+        return Int(slots[index].place)
     }
 
     private mutating func retire(_ slot: UInt32) {
@@ -150,7 +151,7 @@ struct TimerQueue<Payload> {
 
     private mutating func put(_ node: Node, at place: Int) {
         heap[place] = node
-        slots[Int(node.slot)].place = place
+        slots[Int(node.slot)].place = UInt32(place)
     }
 
     @discardableResult
