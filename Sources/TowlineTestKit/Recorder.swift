@@ -29,6 +29,8 @@ public final class Recorder: StreamSocketDelegate, StreamListenerDelegate {
         case didBecomeWritable
         /// A read ended alone.
         case didCancelRead(tag: Int, [UInt8])
+        /// Nothing has moved for as long as the socket was set to bear.
+        case didIdle(IdleDirection)
         /// A connection has ended.
         case didDisconnect(SocketError?)
     }
@@ -122,6 +124,11 @@ public final class Recorder: StreamSocketDelegate, StreamListenerDelegate {
         partialBytes: RawSpan
     ) throws {
         try note(.didCancelRead(tag: tag, [UInt8](partialBytes)), of: socket)
+    }
+
+    /// Writes the event down.
+    public func socketDidIdle(_ socket: StreamSocket, direction: IdleDirection) throws {
+        try note(.didIdle(direction), of: socket)
     }
 
     /// Answers ``timeoutDecision``.

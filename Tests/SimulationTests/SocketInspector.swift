@@ -20,7 +20,9 @@ enum SocketInspector {
             complaints += inspectDeadlines(of: socket, on: reactor)
         case .finishing:
             complaints += inspectDeadlines(of: socket, on: reactor)
-            if socket.extras?.timeouts.timer == nil { complaints.append("lingers without a timer") }
+            if !reactor.timers.contains(socket.timer) {
+                complaints.append("lingers without a timer")
+            }
         case .connected:
             complaints += inspectDeadlines(of: socket, on: reactor)
             complaints += inspectReads(of: socket)
@@ -31,11 +33,15 @@ enum SocketInspector {
     }
 
     private static func inspectDeadlines(of socket: StreamSocket, on reactor: Reactor) -> [String] {
-        guard let timeouts = socket.extras?.timeouts, !timeouts.isEmpty,
-            !reactor.work.pending.contains(.expire)
-        else { return [] }
-        guard timeouts.timer != nil else { return ["a deadline runs without a timer"] }
-        return timeouts.timerDeadline > timeouts.earliest ? ["the timer is set too late"] : []
+        var earliest = socket.extras?.timeouts.earliest ?? .distantFuture
+        if socket.lifecycle.phase == .connected {
+            earliest = min(earliest, socket.idleClock.nextDeadline)
+        }
+        guard earliest != .distantFuture, !reactor.work.pending.contains(.expire) else { return [] }
+        guard let deadline = reactor.timers.deadline(of: socket.timer) else {
+            return ["a deadline runs without a timer"]
+        }
+        return max(deadline, socket.timerDeadline) > earliest ? ["the timer is set too late"] : []
     }
 
     private static func inspectReads(of socket: StreamSocket) -> [String] {

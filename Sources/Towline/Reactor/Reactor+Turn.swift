@@ -282,7 +282,7 @@ extension Reactor {
 
     /// Notes how long the loop was busy since its last wait, with clock values it has anyway.
     private func noteBusyTime(until start: MonotonicInstant) {
-        guard let waitReturned else { return }
+        guard waitReturned.nanoseconds != 0 else { return }
         let busy = start.nanoseconds &- waitReturned.nanoseconds &+ counters.busyBeforeWait
         counters.turnTime.add(busy)
     }

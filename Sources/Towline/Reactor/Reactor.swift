@@ -47,6 +47,8 @@ public final class Reactor {
     @exclusivity(unchecked) var pinnedObject: AnyObject?
     /// The relay made last; a listener's sockets mostly share their delegate.
     var lastRelay: AnyObject?
+    /// The idle limits made last; they mostly share these, too.
+    var lastIdleLimits: AnyObject?
 
     let work = TurnWork()
     /// Jobs that were taken and have not run, from `nextJob` on: a turn runs only so many.
@@ -65,8 +67,8 @@ public final class Reactor {
     @exclusivity(unchecked) var sweepSlot = 1
 
     @exclusivity(unchecked) var counters = Counters()
-    /// When the last wait returned; `nil` before the first.
-    @exclusivity(unchecked) var waitReturned: MonotonicInstant?
+    /// When the last wait returned; 0 before the first.
+    @exclusivity(unchecked) var waitReturned = MonotonicInstant(nanoseconds: 0)
 
     enum Life {
         /// No turn has been made; the first one claims its thread.
@@ -217,7 +219,9 @@ public final class Reactor {
     }
 
     /// What the clock said when the last wait returned; no call where that is good enough.
-    var recentTime: MonotonicInstant { waitReturned ?? backend.now() }
+    var recentTime: MonotonicInstant {
+        waitReturned.nanoseconds == 0 ? backend.now() : waitReturned
+    }
 
     // MARK: Threads
 

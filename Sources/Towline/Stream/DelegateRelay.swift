@@ -52,6 +52,7 @@ class DelegateRelay {
         _ elapsed: Duration,
         _ byteCount: Int
     ) -> TimeoutDecision { abstract() }
+    func didIdle(_ socket: StreamSocket, _ direction: IdleDirection) throws { abstract() }
     func shouldFinish(_ socket: StreamSocket) { abstract() }
 
     private func abstract() -> Never {
@@ -166,6 +167,12 @@ private final class TypedDelegateRelay<Delegate: StreamSocketDelegate>: Delegate
     ) -> TimeoutDecision {
         reference._withUnsafeGuaranteedRef {
             $0.socket(socket, shouldTimeOutWrite: tag, elapsed: elapsed, byteCount: byteCount)
+        }
+    }
+
+    override func didIdle(_ socket: StreamSocket, _ direction: IdleDirection) throws {
+        try reference._withUnsafeGuaranteedRef {
+            try $0.socketDidIdle(socket, direction: direction)
         }
     }
 

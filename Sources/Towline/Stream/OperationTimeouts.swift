@@ -22,10 +22,6 @@ struct OperationTimeouts {
     private var write = MonotonicInstant.distantFuture
     private var finish = MonotonicInstant.distantFuture
 
-    /// The socket's timer, and what it is set for.
-    var timer: TimerQueue<TimerWork>.Key?
-    var timerDeadline = MonotonicInstant.distantFuture
-
     /// The operation that a read or write deadline belongs to, and its time with all extensions.
     private(set) var readOperation: OperationID?
     private(set) var writeOperation: OperationID?

@@ -69,6 +69,7 @@ extension StreamSocket {
         dropTimer(reactor)
         obstacles.remove(.isNotOpen)
         obstacles.insert(.isPaused)
+        beginIdling(reactor)
         reactor.counters.connected &+= 1
         callBack(reactor) { try $0.didConnect(self, peer) }
         settle(reactor)

@@ -50,7 +50,7 @@ extension StreamSocket {
         let wasClosing = lifecycle.phase == .disconnecting
         let id = socketID
         if reactor.current == id { reactor.gather.removeAll() }
-        if let timer = extras?.timeouts.timer { reactor.timers.remove(timer) }
+        removeTimer(reactor)
         // First: the table may be the only one that holds it.
         reactor.bury(self)
         reactor.table.replaceOwner(of: id, with: Remnant(), kind: .remnant)
@@ -145,7 +145,7 @@ extension StreamSocket {
     func sayFarewell(_ reactor: Reactor) {
         let report = makeReport(reactor)
         let relay = relayReference?.takeUnretainedValue()
-        if let timer = extras?.timeouts.timer { reactor.timers.remove(timer) }
+        removeTimer(reactor)
         if let owner = reactor.table.remove(socketID) { reactor.bury(owner) }
         reactor.counters.closed &+= 1
         becomeIdle()

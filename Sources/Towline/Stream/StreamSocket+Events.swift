@@ -45,6 +45,7 @@ extension StreamSocket {
         from backend: Source
     ) {
         receivedCount &+= bytes.byteCount
+        idleClock.lastReceived = reactor.waitReturned
         guard obstacles.isEmpty, reads.isPlain, let relay = relayReference else {
             receiveInGeneral(bytes, reactor)
             return
@@ -69,6 +70,7 @@ extension StreamSocket {
         if count > 0 {
             let sent = backend.send(socketID, reactor.gather.start, count: count)
             reactor.gather.removeAll()
+            if sent > 0 { idleClock.lastSent = idleClock.lastReceived }
             // Asked anew: the callback may have set another delegate.
             if sent == count, writes.count == 1, obstacles.isEmpty, isSkipping(.allOfWrites) {
                 writes.acknowledge(sent)

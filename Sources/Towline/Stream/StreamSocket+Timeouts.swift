@@ -38,31 +38,60 @@ extension StreamSocket {
     ///
     /// Only pulling it forward touches the heap; one that fires too early is set anew then.
     func armTimer(_ reactor: Reactor) {
-        guard let extras else { return }
-        let earliest = extras.timeouts.earliest
-        obstacles.formUnion(earliest == .distantFuture ? [] : .hasDeadline)
-        guard earliest < extras.timeouts.timerDeadline else { return }
-        extras.timeouts.timerDeadline = earliest
-        if let timer = extras.timeouts.timer {
+        var earliest = MonotonicInstant.distantFuture
+        if let extras {
+            earliest = extras.timeouts.earliest
+            obstacles.formUnion(earliest == .distantFuture ? [] : .hasDeadline)
+        }
+        if idleClock.limits != nil, lifecycle.phase == .connected {
+            earliest = min(earliest, idleClock.nextDeadline)
+        }
+        guard earliest < timerDeadline else { return }
+        timerDeadline = earliest
+        if reactor.timers.contains(timer) {
             reactor.timers.move(timer, to: earliest)
         } else {
-            extras.timeouts.timer = reactor.timers.insert(.socket(socketID), at: earliest)
+            timer = reactor.timers.insert(.socket(socketID), at: earliest)
         }
     }
 
     /// Forgets every deadline, and takes the timer out of the heap.
     func dropTimer(_ reactor: Reactor) {
-        guard let extras else { return }
-        if let timer = extras.timeouts.timer { reactor.timers.remove(timer) }
-        extras.timeouts = OperationTimeouts()
+        removeTimer(reactor)
+        extras?.timeouts = OperationTimeouts()
         obstacles.remove(.hasDeadline)
+    }
+
+    /// Takes the timer out of the heap.
+    func removeTimer(_ reactor: Reactor) {
+        reactor.timers.remove(timer)
+        forgetTimer()
+    }
+
+    private func forgetTimer() {
+        timer = TimerQueue<TimerWork>.noKey
+        timerDeadline = .distantFuture
     }
 
     /// The socket's timer has fired, and is gone from the heap.
     func noteTime(_ now: MonotonicInstant, _ reactor: Reactor) {
-        guard let extras else { return }
-        extras.timeouts.timer = nil
-        extras.timeouts.timerDeadline = .distantFuture
+        forgetTimer()
+        if let extras { noteOwnDeadlines(extras, now, reactor) }
+        if isOperationLate(at: now) || isIdleTooLong(at: now) {
+            // What the kernel has already is looked at first: a loop that was late must not take
+            // that for a peer that was.
+            reactor.work.add(socketID, to: .expire)
+        } else {
+            rearm(reactor)
+        }
+    }
+
+    /// Deadlines that are no operation's.
+    private func noteOwnDeadlines(
+        _ extras: StreamExtras,
+        _ now: MonotonicInstant,
+        _ reactor: Reactor
+    ) {
         if extras.timeouts.isDue(.retry, at: now) {
             extras.timeouts.clear(.retry)
             retryConnect(reactor)
@@ -72,21 +101,17 @@ extension StreamSocket {
             if let failure = extras.sendFailure { setReason(failure) }
             perform(lifecycle.close(), reactor)
         }
-        let isLate = [.connect, .read, .write].contains { extras.timeouts.isDue($0, at: now) }
-        if isLate {
-            // What the kernel has already is looked at first: a loop that was late must not take
-            // that for a peer that was.
-            reactor.work.add(socketID, to: .expire)
-        } else {
-            rearm(reactor)
-        }
+    }
+
+    private func isOperationLate(at now: MonotonicInstant) -> Bool {
+        guard let extras else { return false }
+        return [.connect, .read, .write].contains { extras.timeouts.isDue($0, at: now) }
     }
 
     /// The wait is over, and the deadlines of the operations may still have passed.
     func expire(_ reactor: Reactor) {
-        guard let extras else { return }
         let now = reactor.backend.now()
-        if lifecycle.phase == .connecting, extras.timeouts.isDue(.connect, at: now) {
+        if lifecycle.phase == .connecting, let extras, extras.timeouts.isDue(.connect, at: now) {
             extras.timeouts.clear(.connect)
             noteAttempt(.connectTimedOut)
             disconnect(because: .connectTimedOut, reactor)
@@ -96,6 +121,18 @@ extension StreamSocket {
             return
         }
         reactor.beginCallbacks(of: socketID)
+        if let extras { askAboutOperations(now, extras, reactor) }
+        tellIdle(now, reactor)
+        reactor.endCallbacks()
+        settle(reactor)
+        rearm(reactor)
+    }
+
+    private func askAboutOperations(
+        _ now: MonotonicInstant,
+        _ extras: StreamExtras,
+        _ reactor: Reactor
+    ) {
         // Kept bytes that wait for their turn may complete the read, so it is not late yet.
         if extras.timeouts.isDue(.read, at: now), !listed.contains(.serveAgain) {
             askAboutRead(now, extras, reactor)
@@ -103,9 +140,6 @@ extension StreamSocket {
         if lifecycle.phase == .connected, extras.timeouts.isDue(.write, at: now) {
             askAboutWrite(now, extras, reactor)
         }
-        reactor.endCallbacks()
-        settle(reactor)
-        rearm(reactor)
     }
 
     private func rearm(_ reactor: Reactor) {

@@ -288,6 +288,7 @@ extension StreamSocket {
     /// Counts bytes that the kernel has taken; what is finished is reported in step 8 of the turn.
     func acknowledge(_ byteCount: Int, _ reactor: Reactor) {
         writes.acknowledge(byteCount)
+        if byteCount > 0, idleClock.limits != nil { idleClock.lastSent = reactor.backend.now() }
         if byteCount > 0 || writes.finished != nil { list(for: .reportWrites, reactor) }
         if writes.isSending || writes.hasQueued {
             obstacles.insert(.hasPendingWrites)

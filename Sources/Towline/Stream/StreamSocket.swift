@@ -51,6 +51,10 @@ public final class StreamSocket {
     @exclusivity(unchecked) var highWaterMark = StreamSocket.defaultHighWaterMark
     /// When it was started.
     @exclusivity(unchecked) var started = MonotonicInstant(nanoseconds: 0)
+    @exclusivity(unchecked) var idleClock = IdleClock()
+    /// The socket's one timer, and what it is set for.
+    @exclusivity(unchecked) var timer = TimerQueue<TimerWork>.noKey
+    @exclusivity(unchecked) var timerDeadline = MonotonicInstant.distantFuture
 
     enum InputEnd {
         case ended
@@ -298,6 +302,7 @@ public final class StreamSocket {
         started = reactor.recentTime
         lifecycle.start(connecting: false)
         obstacles = .isPaused
+        beginIdling(reactor)
     }
 
     /// What is rarely needed, made when it first is.

@@ -68,6 +68,11 @@ public protocol StreamSocketDelegate: AnyObject {
         byteCount: Int
     ) -> TimeoutDecision
 
+    /// Nothing has moved for as long as
+    /// ``StreamSocket/setIdleTimeout(read:write:both:file:line:)`` says; comes again after each
+    /// further period of silence.
+    func socketDidIdle(_ socket: StreamSocket, direction: IdleDirection) throws
+
     /// The reactor is draining: end after the current exchange.
     ///
     /// By default the socket disconnects as soon as its writes are with the kernel.
@@ -135,6 +140,9 @@ extension StreamSocketDelegate {
         elapsed: Duration,
         byteCount: Int
     ) -> TimeoutDecision { .disconnect }
+
+    /// Does nothing.
+    public func socketDidIdle(_ socket: StreamSocket, direction: IdleDirection) throws {}
 
     /// Disconnects when the writes are with the kernel, with ``SocketError/reactorStopped``.
     public func socketShouldFinish(_ socket: StreamSocket) {
