@@ -29,10 +29,10 @@ import Testing
     func testedRules() throws {
         guard let text = Checkout.textIfThere(of: "Docs/Rules.md") else { return }
         let named = try namedInTests()
-        let title = "Rules without a test"
+        let untested = ["Rules without a test", "Not there yet"]
         var isTested = true
         for line in text.split(separator: "\n") {
-            if line.hasPrefix("#") { isTested = !line.contains(title) }
+            if line.hasPrefix("#") { isTested = !untested.contains { line.contains($0) } }
             let isEntry = line.hasPrefix("- ") || line.hasPrefix("|")
             guard isEntry, let rule = Self.rules(in: line.prefix(20)).first else { continue }
             if isTested {

@@ -70,11 +70,11 @@ extension StreamSocket {
         if count > 0 {
             let sent = backend.send(socketID, reactor.gather.start, count: count)
             reactor.gather.removeAll()
-            if sent > 0 { idleClock.lastSent = idleClock.lastReceived }
             // Asked anew: the callback may have set another delegate.
             if sent == count, writes.count == 1, obstacles.isEmpty, isSkipping(.allOfWrites) {
                 writes.acknowledge(sent)
                 writes.removeOnlyRequest()
+                idleClock.lastSent = idleClock.lastReceived
             } else {
                 acknowledge(sent, reactor)
             }

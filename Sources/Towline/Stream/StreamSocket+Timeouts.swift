@@ -63,7 +63,10 @@ extension StreamSocket {
     }
 
     /// Takes the timer out of the heap.
+    @inline(__always)
     func removeTimer(_ reactor: Reactor) {
+        // Set for never, there is none.
+        guard timerDeadline != .distantFuture else { return }
         reactor.timers.remove(timer)
         forgetTimer()
     }
