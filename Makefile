@@ -2,8 +2,9 @@
 SHELL := /bin/bash
 FILTER ?=
 SEEDS ?= 10000
+CYCLES ?= 100000
 
-.PHONY: setup demo test check lint format bench docs sanitize storm budget clean
+.PHONY: setup demo test check lint format bench docs sanitize storm soak faults budget clean
 
 # Installs the Debian packages that are absent; says so, and does nothing when all are there.
 setup:
@@ -23,7 +24,7 @@ test: setup
 lint:
 	swift format lint --strict --recursive --parallel Sources Tests Benchmarks Examples Package.swift
 
-check: lint test storm
+check: lint test storm soak
 
 format:
 	swift format --in-place --recursive --parallel Sources Tests Benchmarks Examples Package.swift
@@ -44,6 +45,16 @@ sanitize: setup
 storm:
 	TOWLINE_SEEDS=$(SEEDS) swift test -c release --scratch-path .build/storm \
 		-Xswiftc -enable-testing --filter 'SimulationTests|ReleaseBuildTests'
+
+# CYCLES=N connections one after the other in one process, which has to be left as it was.
+soak:
+	swift build -c release --product Soak
+	.build/release/Soak --cycles $(CYCLES)
+
+# The same with system calls that the kernel is made to refuse.
+faults: setup
+	swift build -c release --product Soak
+	python3 Tests/Support/faults.py
 
 # What an echo, a connection and an idle server cost, each figure beside its budget.
 budget: setup

@@ -59,7 +59,13 @@ let package = Package(
             name: "TestSupport",
             dependencies: ["Towline", "CLinux"],
             path: "Tests/Support",
-            exclude: ["budget.py", "docs.sh", "leaks.supp", "load.c", "setup.sh"],
+            exclude: ["budget.py", "docs.sh", "faults.py", "leaks.supp", "load.c", "setup.sh"],
+            swiftSettings: strict
+        ),
+        .executableTarget(
+            name: "Soak",
+            dependencies: ["Towline", "TestSupport"],
+            path: "Tests/Soak",
             swiftSettings: strict
         ),
         tests("TowlineBytesTests", ["TowlineBytes", "TestSupport"]),
