@@ -41,6 +41,46 @@ import Testing
         }
     }
 
+    @Test("Each rule has its one place in the list: tested, without a test, or not there yet")
+    func places() throws {
+        guard let text = Checkout.textIfThere(of: "Docs/Rules.md") else { return }
+        let named = try namedInTests()
+        var places: [String: [String]] = [:]
+        var title = ""
+        for line in text.split(separator: "\n") {
+            if line.hasPrefix("#") { title = String(line.drop { $0 == "#" || $0 == " " }) }
+            for rule in rules(of: line, in: title) { places[rule, default: []].append(title) }
+        }
+        for (letters, last) in Self.rules {
+            for rule in (1...last).map({ "\(letters)\($0)" }) {
+                #expect(places[rule]?.count == 1, "\(rule) is in \(places[rule] ?? [])")
+                if places[rule] == ["Not there yet"] {
+                    #expect(named[rule] == nil, "\(named[rule] ?? "") names \(rule)")
+                }
+            }
+        }
+    }
+
+    /// The rules that a line of the list places: a row's first, an entry's up to its colon, or up to
+    /// its end where the entry says what is not there yet, with `all of` before whole families.
+    private func rules(of line: Substring, in title: String) -> [String] {
+        if line.hasPrefix("|") {
+            return Array(Self.rules(in: line.dropFirst().prefix(6)).prefix(1))
+        }
+        guard line.hasPrefix("- ") || line.hasPrefix("  ") else { return [] }
+        guard title == "Not there yet" else {
+            guard line.hasPrefix("- "), let colon = line.firstIndex(of: ":") else { return [] }
+            return Self.rules(in: line[..<colon])
+        }
+        let single = Self.rules(in: line)
+        guard let families = line.firstRange(of: "all of ") else { return single }
+        let letters = line[families.upperBound...].split { !$0.isLetter }.map(String.init)
+        return single
+            + letters.flatMap { letters in
+                (0..<(Self.rules[letters] ?? 0)).map { "\(letters)\($0 + 1)" }
+            }
+    }
+
     /// The rules that stand in tests' names, with a file that has them.
     private func namedInTests() throws -> [String: String] {
         let name = /@Test\(\s*"((?:[^"\\]|\\.)*)"/
