@@ -61,8 +61,8 @@ import Testing
         }
     }
 
-    /// The rules that a line of the list places: a row's first, an entry's up to its colon, or up to
-    /// its end where the entry says what is not there yet, with `all of` before whole families.
+    /// The rules that a line of the list places: a row's first, an entry's up to its colon, or up
+    /// to its end where the entry says what is not there yet, with `all of` before whole families.
     private func rules(of line: Substring, in title: String) -> [String] {
         if line.hasPrefix("|") {
             return Array(Self.rules(in: line.dropFirst().prefix(6)).prefix(1))
