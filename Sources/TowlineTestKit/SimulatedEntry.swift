@@ -57,6 +57,8 @@ final class SimulatedEntry {
         guard let end, isConnected else { return false }
         if !output.isEmpty, end.isWritable { return true }
         guard !toldEnd else { return false }
-        return wantsInput ? end.isReadable : end.hasReachedEnd && !toldHangUp
+        if wantsInput { return end.isReadable }
+        // The end behind bytes is a hang-up; when they have been received, it is an end.
+        return end.hasReachedEnd && (!toldHangUp || !end.hasBytes)
     }
 }

@@ -145,6 +145,28 @@ import TowlineTestKit
     }
 
     @Test(
+        "Seam 8: paused again when the bytes in front of it are received, it hears of the end",
+        arguments: BackendKind.allCases
+    )
+    func endBehindHangUp(_ kind: BackendKind) throws {
+        for isGone in [false, true] {
+            let rig = try kind.makeRig()
+            let backend = rig.backend
+            let (id, peer) = try rig.makeStream()
+            peer.send([1, 2, 3])
+            if isGone { peer.close() } else { peer.finishSending() }
+            try rig.poll(until: { rig.log.events(of: id) == [.hungUp] })
+            rig.log.onEvent = { id, event in
+                if case .received = event { backend.pauseReceiving(id) }
+            }
+            backend.resumeReceiving(id)
+            try rig.poll(until: { rig.log.events(of: id).count == 3 })
+            try rig.pollInVain()
+            #expect(rig.log.events(of: id) == [.hungUp, .received(3), .reachedEnd])
+        }
+    }
+
+    @Test(
         "Seam 8: a paused socket hears once of an end behind no bytes",
         arguments: BackendKind.allCases
     )

@@ -44,12 +44,15 @@ extension EpollBackend {
             entry.pointee.flags.isDisjoint(with: [.isConnecting, .toldEnd]),
             entry.pointee.descriptor >= 0
         else { return }
+        // A hang-up was taken back when it was told; the end may be next, now that bytes go away.
+        let interest: EpollFlags =
+            entry.pointee.kind == .stream ? [.watchesInput, .watchesHangUp] : .watchesInput
         guard !entry.pointee.flags.contains(.isInSet) else {
-            watch(id) { $0.insert(.watchesInput) }
+            watch(id) { $0.formUnion(interest) }
             return
         }
         // It was taken out when a hang-up came behind unread bytes; back in, it reports them.
-        entry.pointee.flags.insert(.watchesInput)
+        entry.pointee.flags.formUnion(interest)
         do {
             try enterSet(id)
         } catch {
