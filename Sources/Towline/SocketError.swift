@@ -45,6 +45,9 @@ public indirect enum SocketError: Error, Sendable, CustomStringConvertible {
     /// The read with `tag` met no delimiter within `limit` bytes.
     case delimiterNotFound(tag: Int, limit: Int)
 
+    /// The read with `tag` goes up to the peer's end, which did not come within `limit` bytes.
+    case endNotFound(tag: Int, limit: Int)
+
     /// The peer sent its end, and the half-close policy says to disconnect.
     case closedByPeer
 
@@ -76,6 +79,8 @@ public indirect enum SocketError: Error, Sendable, CustomStringConvertible {
         case .writeTimedOut(let tag): "write tag \(tag) timed out"
         case .delimiterNotFound(let tag, let limit):
             "read tag \(tag) found no delimiter within \(limit) bytes"
+        case .endNotFound(let tag, let limit):
+            "read tag \(tag) met no end within \(limit) bytes"
         case .closedByPeer: "closed by peer"
         case .delegateGone: "the delegate has gone"
         case .system(let error): error.description
@@ -129,7 +134,8 @@ extension SocketError: Equatable {
         case (
             .delimiterNotFound(let tag, let limit),
             .delimiterNotFound(let otherTag, let otherLimit)
-        ):
+        ),
+            (.endNotFound(let tag, let limit), .endNotFound(let otherTag, let otherLimit)):
             tag == otherTag && limit == otherLimit
         case (.system(let left), .system(let right)):
             left == right

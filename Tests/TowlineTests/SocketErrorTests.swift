@@ -65,6 +65,9 @@ import Testing
             "read tag 5 found no delimiter within 8192 bytes"
         ),
         (.delimiterNotFound(tag: 4, limit: 1), "read tag 4 found no delimiter within 1 bytes"),
+        (.endNotFound(tag: 4, limit: 80), "read tag 4 met no end within 80 bytes"),
+        (.endNotFound(tag: 5, limit: 80), "read tag 5 met no end within 80 bytes"),
+        (.endNotFound(tag: 4, limit: 1), "read tag 4 met no end within 1 bytes"),
         (.closedByPeer, "closed by peer"),
         (.delegateGone, "the delegate has gone"),
         (
@@ -126,12 +129,13 @@ import Testing
             case .readTimedOut: "readTimedOut"
             case .writeTimedOut: "writeTimedOut"
             case .delimiterNotFound: "delimiterNotFound"
+            case .endNotFound: "endNotFound"
             case .closedByPeer: "closedByPeer"
             case .delegateGone: "delegateGone"
             case .system: "system"
             case .handler: "handler"
             }
         }
-        #expect(Set(Self.texts.map { name($0.0) }).count == 17)
+        #expect(Set(Self.texts.map { name($0.0) }).count == 18)
     }
 }

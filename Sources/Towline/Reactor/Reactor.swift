@@ -40,7 +40,7 @@ public final class Reactor {
     @exclusivity(unchecked) var table: SocketTable
     @exclusivity(unchecked) var timers = TimerQueue<TimerWork>()
     var runningTimer: TimerQueue<TimerWork>.Key?
-    @exclusivity(unchecked) var lastOperation: UInt64 = 0
+    @exclusivity(unchecked) var lastOperation = OperationID.beginRange()
 
     /// The delegate, and the relay to it, that are kept alive for this turn's callbacks.
     @exclusivity(unchecked) var pinnedRelay: UnsafeRawPointer?

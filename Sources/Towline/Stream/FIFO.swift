@@ -33,6 +33,12 @@ struct FIFO<Element> {
         return element
     }
 
+    /// Removes an element anywhere, in time that grows with those behind it.
+    mutating func remove(at index: Int) -> Element {
+        guard index > 0 else { return removeFirst() }
+        return elements.remove(at: head + index)
+    }
+
     mutating func removeLast() -> Element {
         elements.removeLast()
     }

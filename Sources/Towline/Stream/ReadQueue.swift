@@ -6,12 +6,14 @@ struct ReadRequest {
         case any
         case length
         case delimiter
+        /// Everything up to the peer's end.
+        case end
     }
 
     var kind: Kind
     var tag: Int
     var id: OperationID
-    /// The most bytes for `any` and `delimiter`, the exact number for `length`.
+    /// The exact number of bytes for `length`, the most of them for the others.
     var limit: Int
     /// Nanoseconds; `Int64.max` for none.
     var timeout: Int64
@@ -32,7 +34,7 @@ struct ReadQueue {
         case complete(Int)
         /// It takes them all and more are needed, at least so many.
         case incomplete
-        /// There is no delimiter within the read's limit.
+        /// What would complete it is not within the read's limit.
         case tooLong
     }
 
@@ -123,6 +125,35 @@ struct ReadQueue {
         }
     }
 
+    /// Forgets a read, as if it had never been asked for.
+    ///
+    /// - Returns: Its place, 0 for the current read; `nil` if it is not in the queue.
+    mutating func remove(_ id: OperationID) -> Int? {
+        guard count > 0 else { return nil }
+        guard first.id != id else {
+            removeFirst()
+            return 0
+        }
+        guard let index = placeInRest(of: id) else { return nil }
+        _ = rest?.remove(at: index)
+        count -= 1
+        return index + 1
+    }
+
+    /// Finds a read by halving: their numbers rise.
+    private func placeInRest(of id: OperationID) -> Int? {
+        guard let rest else { return nil }
+        var range = 0..<rest.count
+        while let middle = range.isEmpty ? nil : (range.lowerBound + range.upperBound) / 2 {
+            let found = rest[middle].id
+            if found == id { return middle }
+            range =
+                found.rawValue < id.rawValue
+                ? middle + 1..<range.upperBound : range.lowerBound..<middle
+        }
+        return nil
+    }
+
     mutating func removeAll() {
         guard count > 0 else { return }
         count = 0
@@ -140,7 +171,12 @@ struct ReadQueue {
     }
 
     /// Matches the current read with bytes at hand: the ones from before, and more behind them.
-    mutating func match(_ bytes: RawSpan) -> Match {
+    ///
+    /// - Parameters:
+    ///   - bytes: The bytes at hand.
+    ///   - isAll: Whether the peer's end is right behind them.
+    /// - Returns: What they mean for it.
+    mutating func match(_ bytes: RawSpan, isAll: Bool = false) -> Match {
         precondition(count > 0, "there is a current read")
         isMatched = true
         switch first.kind {
@@ -150,6 +186,9 @@ struct ReadQueue {
             return bytes.byteCount >= first.limit ? .complete(first.limit) : .incomplete
         case .delimiter:
             return matchDelimiter(bytes)
+        case .end:
+            guard bytes.byteCount <= first.limit else { return .tooLong }
+            return isAll ? .complete(bytes.byteCount) : .incomplete
         }
     }
 

@@ -110,6 +110,7 @@ extension StreamSocket {
     ///
     /// `fresh` is what was just received, and empty when only kept bytes are looked at.
     private func serve(_ fresh: RawSpan, _ reactor: Reactor) {
+        let id = socketID
         var offset = 0
         var callbackCount = 0
         let limit = reactor.configuration.budget.callbacksPerSocket
@@ -121,15 +122,16 @@ extension StreamSocket {
                 offset += keep(rest, for: read, in: kept)
                 hasDelivered = deliver(read, keptIn: kept, reactor)
             } else {
-                guard !rest.isEmpty else { break }
+                guard !rest.isEmpty || hasAll(of: read) else { break }
                 let taken = deliver(read, in: rest, reactor)
                 hasDelivered = taken > 0
                 offset += taken
             }
-            callbackCount += 1
             guard hasDelivered else { break }
+            callbackCount += 1
         }
-        if lifecycle.phase == .connected || lifecycle.phase == .disconnecting {
+        // A callback may have left the connection for another, whose bytes these are not.
+        if socketID == id, lifecycle.phase == .connected || lifecycle.phase == .disconnecting {
             keep(fresh.extracting(offset..<fresh.byteCount))
         }
         reactor.endCallbacks()
@@ -144,16 +146,22 @@ extension StreamSocket {
             count = 0
         case .length:
             count = min(fresh.byteCount, max(0, read.limit - kept.count))
-        case .delimiter:
+        case .delimiter, .end:
             count = fresh.byteCount
         }
         kept.append(fresh.extracting(0..<count))
         return count
     }
 
+    /// Whether the read goes up to the peer's end, and that is right behind the bytes at hand.
+    private func hasAll(of read: ReadRequest) -> Bool {
+        guard read.kind == .end, case .ended = inputEnd else { return false }
+        return true
+    }
+
     /// Delivers the read from fresh bytes if they complete it; the number of bytes it took.
     private func deliver(_ read: ReadRequest, in bytes: RawSpan, _ reactor: Reactor) -> Int {
-        switch reads.match(bytes) {
+        switch reads.match(bytes, isAll: hasAll(of: read)) {
         case .complete(let count):
             let result = bytes.extracting(0..<count)
             return deliver(read, result, newBytes: count, reactor) ? count : 0
@@ -163,7 +171,7 @@ extension StreamSocket {
             // Taken, but nothing is delivered: there is no byte left to go on with.
             return bytes.byteCount
         case .tooLong:
-            giveUpDelimiter(read, reactor)
+            giveUp(read, reactor)
             return 0
         }
     }
@@ -171,7 +179,7 @@ extension StreamSocket {
     /// Delivers the read from kept bytes if they complete it.
     private func deliver(_ read: ReadRequest, keptIn kept: ByteBuffer, _ reactor: Reactor) -> Bool {
         let known = extras?.readProgress ?? 0
-        switch kept.withBytes({ reads.match($0) }) {
+        switch kept.withBytes({ reads.match($0, isAll: hasAll(of: read)) }) {
         case .complete(let count):
             let isDelivered = kept.withBytes { bytes in
                 deliver(read, bytes.extracting(0..<count), newBytes: count - known, reactor)
@@ -184,15 +192,16 @@ extension StreamSocket {
             reportReadProgress(read, newBytes: kept.count - known, done: kept.count, reactor)
             return false
         case .tooLong:
-            giveUpDelimiter(read, reactor)
+            giveUp(read, reactor)
             return false
         }
     }
 
     /// Ends the current read with its bytes.
     ///
-    /// - Returns: Whether it has ended so; not if the last report of its progress led to a
-    ///   disconnect, for whose report read and bytes then stay.
+    /// - Returns: Whether it has ended so; not if the last report of its progress led to its being
+    ///   cancelled, when the next read has the bytes, or to a disconnect, for whose report read and
+    ///   bytes then stay.
     private func deliver(
         _ read: ReadRequest,
         _ bytes: RawSpan,
@@ -201,8 +210,9 @@ extension StreamSocket {
     ) -> Bool {
         if read.kind != .any {
             reportReadProgress(read, newBytes: newBytes, done: bytes.byteCount, reactor)
-            guard lifecycle.phase == .connected else { return false }
+            guard lifecycle.phase == .connected, reads.current?.id == read.id else { return false }
             extras?.readProgress = 0
+            if read.kind == .end { inputEnd = .endedAndRead }
         }
         reads.removeFirst()
         call(reactor) { try $0.didRead(self, bytes, read.tag) }
@@ -221,8 +231,13 @@ extension StreamSocket {
         call(reactor) { try $0.didProgressRead(self, read.tag, progress) }
     }
 
-    private func giveUpDelimiter(_ read: ReadRequest, _ reactor: Reactor) {
-        disconnect(because: .delimiterNotFound(tag: read.tag, limit: read.limit), reactor)
+    /// What would complete the read is not within its limit.
+    private func giveUp(_ read: ReadRequest, _ reactor: Reactor) {
+        let error: SocketError =
+            read.kind == .end
+            ? .endNotFound(tag: read.tag, limit: read.limit)
+            : .delimiterNotFound(tag: read.tag, limit: read.limit)
+        disconnect(because: error, reactor)
     }
 
     private func keep(_ bytes: RawSpan) {
@@ -267,6 +282,10 @@ extension StreamSocket {
     /// Lets the end take effect, if no read can still be served with kept bytes.
     func applyEnd(_ reactor: Reactor) {
         guard let end = inputEnd else { return }
+        if lifecycle.phase == .connected, let read = reads.current, hasAll(of: read) {
+            list(for: .serveAgain, reactor)
+            return
+        }
         if kept != nil, lifecycle.phase == .connected {
             // Bytes that nobody has asked for stay for whoever will; the peer's end is behind them.
             guard !reads.isEmpty, !listed.contains(.serveAgain) else { return }
@@ -275,7 +294,7 @@ extension StreamSocket {
         switch end {
         case .failed(let error):
             disconnect(because: extras?.sendFailure ?? error, reactor)
-        case .ended:
+        case .ended, .endedAndRead:
             if let failure = extras?.sendFailure {
                 disconnect(because: failure, reactor)
                 return
@@ -445,6 +464,10 @@ extension StreamSocket {
         // A read that a callback of another kind has asked for; an end waits for it, too.
         if kept != nil, reads.isUnmatched { list(for: .serveAgain, reactor) }
         applyEnd(reactor)
+        if inputEnd != nil, reads.isEmpty, !obstacles.contains(.toldHangUp) {
+            // The read that the end waited behind was cancelled, or has left some of its bytes.
+            list(for: .serveAgain, reactor)
+        }
         if reads.isEmpty, let failure = extras?.sendFailure {
             disconnect(because: failure, reactor)
         }

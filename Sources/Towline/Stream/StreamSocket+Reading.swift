@@ -121,6 +121,41 @@ extension StreamSocket {
         return try queueRead(.delimiter, limit, delimiter, timeout, tag, file, line)
     }
 
+    /// Reads everything up to the peer's end, which may be nothing at all.
+    ///
+    /// Behind the callback the end takes effect, as ``halfClosePolicy`` says. If the connection
+    /// fails instead, the read is not complete, and its bytes are in the report.
+    ///
+    /// - Parameters:
+    ///   - maxLength: The most bytes to be given, 1 or more. Where more come, the connection ends
+    ///     with ``SocketError/endNotFound(tag:limit:)``.
+    ///   - timeout: As for ``read(maxLength:timeout:tag:file:line:)``.
+    ///   - tag: Given to the callback; for you.
+    ///   - file: The file of the call, for the error.
+    ///   - line: The line of the call, for the error.
+    /// - Returns: A name for the read.
+    /// - Throws: As ``read(maxLength:timeout:tag:file:line:)``.
+    @discardableResult
+    public func readToEnd(
+        maxLength: Int,
+        timeout: Duration? = nil,
+        tag: Int = 0,
+        file: StaticString = #fileID,
+        line: UInt = #line
+    ) throws(SocketError) -> OperationID {
+        guard maxLength >= 1 else {
+            throw .invalidArgument(
+                InvalidArgument(
+                    "readToEnd(maxLength: \(maxLength))",
+                    "maxLength must be 1 or more",
+                    file,
+                    line
+                )
+            )
+        }
+        return try queueRead(.end, maxLength, nil, timeout, tag, file, line)
+    }
+
     // MARK: Queueing
 
     private func queueAnyRead(

@@ -58,6 +58,8 @@ public final class StreamSocket {
 
     enum InputEnd {
         case ended
+        /// The peer's end, which has completed a read already.
+        case endedAndRead
         case failed(SocketError)
     }
 
