@@ -32,7 +32,7 @@ extension Reactor: EventSink {
     private func handleRare(_ event: SocketEvent, of id: SocketID, _ slot: SocketTable.Slot) {
         switch slot.kind {
         case .listener:
-            slot.owner(as: StreamListener.self).takeUnretainedValue().handle(event, self)
+            slot.owner(as: StreamListener.self).takeUnretainedValue().handle(event, of: id, self)
         case .plain:
             slot.owner(as: PlainSource.self).takeUnretainedValue().handle(event, self)
         case .remnant:
@@ -53,7 +53,8 @@ extension Reactor: EventSink {
         case .stream:
             slot.owner(as: StreamSocket.self).takeUnretainedValue().perform(work, self)
         case .listener:
-            slot.owner(as: StreamListener.self).takeUnretainedValue().perform(work, self)
+            slot.owner(as: StreamListener.self).takeUnretainedValue()
+                .perform(work, for: id, self)
         case .plain:
             slot.owner(as: PlainSource.self).takeUnretainedValue().perform(work, self)
         case .remnant:

@@ -12,6 +12,9 @@ public indirect enum SocketError: Error, Sendable, CustomStringConvertible {
     /// An argument is out of its range; the value says which, and where the call stands.
     case invalidArgument(InvalidArgument)
 
+    /// Neither IPv4 nor IPv6 is among the address families to be used.
+    case noAddressFamilyEnabled
+
     /// A socket cannot start, or be accepted, without a delegate.
     case noDelegate
 
@@ -54,6 +57,9 @@ public indirect enum SocketError: Error, Sendable, CustomStringConvertible {
     /// The delegate went away, so nobody attended to the socket any more.
     case delegateGone
 
+    /// A listener accepts nobody for a while: descriptors or memory have run out.
+    case acceptPaused(AcceptPause)
+
     /// The kernel refused a call; ``SystemCallError/errno`` says why.
     case system(SystemCallError)
 
@@ -65,6 +71,7 @@ public indirect enum SocketError: Error, Sendable, CustomStringConvertible {
         switch self {
         case .invalidState(let state): "call refused: the socket is \(state)"
         case .invalidArgument(let argument): argument.description
+        case .noAddressFamilyEnabled: "call refused: no address family is enabled"
         case .noDelegate: "the socket has no delegate; set one before it starts"
         case .notConnected: "call refused: the socket is neither connected nor connecting"
         case .disconnectPending: "call refused: a disconnect is pending"
@@ -83,6 +90,7 @@ public indirect enum SocketError: Error, Sendable, CustomStringConvertible {
             "read tag \(tag) met no end within \(limit) bytes"
         case .closedByPeer: "closed by peer"
         case .delegateGone: "the delegate has gone"
+        case .acceptPaused(let pause): pause.description
         case .system(let error): error.description
         case .handler(let error): "a callback threw: \(error)"
         }
@@ -137,11 +145,14 @@ extension SocketError: Equatable {
         ),
             (.endNotFound(let tag, let limit), .endNotFound(let otherTag, let otherLimit)):
             tag == otherTag && limit == otherLimit
+        case (.acceptPaused(let left), .acceptPaused(let right)):
+            left == right
         case (.system(let left), .system(let right)):
             left == right
         case (.handler(let left), .handler(let right)):
             type(of: left) == type(of: right) && "\(left)" == "\(right)"
-        case (.noDelegate, .noDelegate), (.notConnected, .notConnected),
+        case (.noAddressFamilyEnabled, .noAddressFamilyEnabled),
+            (.noDelegate, .noDelegate), (.notConnected, .notConnected),
             (.disconnectPending, .disconnectPending), (.readClosed, .readClosed),
             (.wrongThread, .wrongThread), (.reactorStopped, .reactorStopped),
             (.connectTimedOut, .connectTimedOut), (.closedByPeer, .closedByPeer),

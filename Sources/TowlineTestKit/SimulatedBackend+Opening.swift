@@ -54,103 +54,19 @@ extension SimulatedBackend {
     }
 
     /// Makes a call of which nothing comes but that it may be refused.
-    private func check(_ call: SimulatedCall) throws(SystemCallError) {
+    func check(_ call: SimulatedCall) throws(SystemCallError) {
         if case .failed(let number) = wire.call(call, { .done(0) }) {
             throw SystemCallError(call: call.rawValue, errno: number)
         }
     }
 
     /// Makes a descriptor: socket(2).
-    private func makeSocket() throws(SystemCallError) -> CInt {
+    func makeSocket() throws(SystemCallError) -> CInt {
         try check(.socket)
         guard let number = openDescriptor() else {
             throw SystemCallError(call: SimulatedCall.socket.rawValue, errno: EMFILE)
         }
         return number
-    }
-
-    // MARK: Listening
-
-    /// Makes a listener on `address`; it accepts nobody before it is resumed.
-    ///
-    /// - Parameters:
-    ///   - address: Where; a port of 0 has one chosen.
-    ///   - options: What is set on it.
-    ///   - backlog: How many may wait to be accepted; one more than that does.
-    ///   - id: The listener's ID.
-    /// - Returns: The address that it is bound to.
-    /// - Throws: `EADDRINUSE` where somebody listens; an injected failure. Nothing stays open.
-    package func listen(
-        on address: SocketAddress,
-        options: SocketOptions,
-        backlog: Int32,
-        as id: SocketID
-    ) throws(SystemCallError) -> SocketAddress {
-        let descriptor = try makeSocket()
-        let listener = SimulatedListener(at: wire.completed(address), backlog: Int(backlog))
-        do throws(SystemCallError) {
-            try applyOptions(options)
-            try check(.bind)
-            guard wire.add(listener) else {
-                throw SystemCallError(call: SimulatedCall.bind.rawValue, errno: EADDRINUSE)
-            }
-            try check(.listen)
-            try check(.watch)
-        } catch {
-            wire.remove(listener)
-            closeDescriptor(descriptor)
-            throw error
-        }
-        let entry = beginEntry(for: id, kind: .listener)
-        entry.descriptor = descriptor
-        entry.listener = listener
-        return listener.address
-    }
-
-    /// Accepts as the backend on epoll does: one, or, where the wait before accepted too, as many
-    /// as there are within the budget.
-    func acceptConnections<Sink: EventSink>(_ listener: SimulatedEntry, _ sink: Sink) {
-        let isBusy = listener.acceptedInWait == waitNumber - 1
-        let limit = isBusy ? budget.acceptsPerListener : 1
-        var acceptedCount = 0
-        var failureCount = 0
-        while acceptedCount < limit, failureCount < budget.acceptsPerListener {
-            // Looked up anew each time: a callback may have stopped it.
-            guard let entry = entry(of: listener.id), entry.wantsInput else { return }
-            var accepted: SimulatedEnd?
-            let outcome = wire.call(.accept) { accept(entry, &accepted) }
-            switch outcome {
-            case .done(let descriptor):
-                guard let accepted else { preconditionFailure("a descriptor has a connection") }
-                entry.acceptedInWait = waitNumber
-                acceptedCount += 1
-                let peer = accepted.remoteAddress
-                sink.handle(.accepted(CInt(descriptor), from: peer), of: entry.id, from: self)
-            case .failed(let number):
-                guard !outcome.wouldBlock else { return }
-                guard AcceptFailure(errno: number) != .ofOneConnection else {
-                    failureCount += 1
-                    continue
-                }
-                let error = SystemCallError(call: SimulatedCall.accept.rawValue, errno: number)
-                sink.handle(.failed(.accepting, error), of: entry.id, from: self)
-                return
-            }
-        }
-    }
-
-    /// Takes a connection that waits: accept(2).
-    ///
-    /// At the limit of descriptors it goes on waiting.
-    private func accept(_ entry: SimulatedEntry, _ accepted: inout SimulatedEnd?) -> CallOutcome {
-        guard let listener = entry.listener, !listener.waiting.isEmpty else {
-            return .failed(EAGAIN)
-        }
-        guard let descriptor = openDescriptor() else { return .failed(EMFILE) }
-        accepted = listener.takeFirst()
-        unadopted[descriptor] = accepted
-        handedOut.insert(descriptor)
-        return .done(Int(descriptor))
     }
 
     // MARK: Connecting
@@ -232,7 +148,7 @@ extension SimulatedBackend {
     }
 
     /// Sets options: setsockopt(2), with the ranges of tcp(7).
-    private func applyOptions(_ options: SocketOptions) throws(SystemCallError) {
+    func applyOptions(_ options: SocketOptions) throws(SystemCallError) {
         try check(.setOption)
         guard let probes = options.keepAlive else { return }
         let seconds: ClosedRange<Int32> = 1...32_767
@@ -245,6 +161,12 @@ extension SimulatedBackend {
     package func localAddress(of id: SocketID) -> SocketAddress? {
         guard let entry = entry(of: id) else { return nil }
         return entry.listener?.address ?? entry.end?.state.address ?? entry.attempt?.local
+    }
+
+    /// In the Unix domain the process itself: all its peers are scripts of its own.
+    package func peerCredentials(of id: SocketID) -> PeerCredentials? {
+        guard case .unix? = entry(of: id)?.end?.remoteAddress else { return nil }
+        return PeerCredentials(processID: getpid(), userID: getuid(), groupID: getgid())
     }
 
     /// Always `nil`: no descriptor of the process is behind a simulated socket.

@@ -36,6 +36,8 @@ package final class SimulatedBackend: Backend {
     /// Those of them that a listener has accepted, which the sink must adopt or discard at once.
     var handedOut: Set<CInt> = []
     private var descriptors: Set<CInt> = []
+    /// The one that is kept aside, for shedding.
+    var reserve: CInt?
 
     var results: [SimulatedResult] = []
     private(set) var waitNumber = 1
@@ -264,6 +266,8 @@ package final class SimulatedBackend: Backend {
         isShutDown = true
         for entry in entries { if let entry { close(entry.id, .end) } }
         for descriptor in unadopted.keys.sorted() { discard(descriptor) }
+        if let reserve { closeDescriptor(reserve) }
+        reserve = nil
         results.removeAll()
     }
 
@@ -273,7 +277,8 @@ package final class SimulatedBackend: Backend {
     /// byte is where it should be, and each close was or will be told once.
     package func inspect() -> [String] {
         var found = complaints + wire.inspect() + inspectOutput()
-        let owned = entries.compactMap { $0?.descriptor } + unadopted.keys
+        let kept = reserve.map { [$0] } ?? []
+        let owned = entries.compactMap { $0?.descriptor } + unadopted.keys + kept
         let orphans = descriptors.subtracting(owned).count
         if orphans > 0 { found.append("\(orphans) descriptors are open without an entry") }
         if !handedOut.isEmpty {

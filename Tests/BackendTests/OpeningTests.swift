@@ -179,6 +179,7 @@ import TowlineTestKit
                         on: bound,
                         options: SocketOptions(),
                         backlog: 8,
+                        permissions: nil,
                         as: id
                     )
                 }

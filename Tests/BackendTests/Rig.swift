@@ -118,7 +118,13 @@ class Rig {
         at address: SocketAddress = .ipv4(.loopback, port: 0)
     ) throws -> (SocketID, SocketAddress) {
         let id = nextID()
-        let bound = try backend.listen(on: address, options: SocketOptions(), backlog: 128, as: id)
+        let bound = try backend.listen(
+            on: address,
+            options: SocketOptions(),
+            backlog: 128,
+            permissions: nil,
+            as: id
+        )
         backend.resumeReceiving(id)
         return (id, bound)
     }

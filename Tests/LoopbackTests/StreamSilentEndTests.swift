@@ -28,7 +28,7 @@ import Towline
             #expect(try peer.receiveUntilEnd() == [])
         }
         #expect(handler.states.allSatisfy { $0 == .idle })
-        #expect(loop.reactor.figures.openSockets == 1)
+        #expect(loop.reactor.figures.openSockets == 2, "the listener, in both families")
         try loop.end()
     }
 

@@ -232,6 +232,9 @@ public final class BlockingListener: Sendable {
         return BlockingPeer(adopting: accepted, timeout: timeout)
     }
 
+    /// Gives the descriptor away; whoever takes it closes it.
+    public func take() -> CInt { descriptor.exchange(-1, ordering: .relaxed) }
+
     /// Stops listening; whoever connects now is refused.
     ///
     /// A second call does nothing.

@@ -54,8 +54,14 @@ final class ManualBackend: Backend {
         on address: SocketAddress,
         options: SocketOptions,
         backlog: Int32,
+        permissions: UInt16?,
         as id: SocketID
     ) throws(SystemCallError) -> SocketAddress { address }
+
+    func hasWaitingConnections(_ id: SocketID) -> Bool { false }
+    func takeReserve() throws(SystemCallError) {}
+    func shedConnections(of id: SocketID, atMost limit: Int) -> Int { 0 }
+    var descriptorLimit: Int? { nil }
 
     func connect(_ id: SocketID, to address: SocketAddress, options: SocketOptions) {
         verbs.append("connect")
@@ -91,6 +97,7 @@ final class ManualBackend: Backend {
     }
 
     func localAddress(of id: SocketID) -> SocketAddress? { nil }
+    func peerCredentials(of id: SocketID) -> PeerCredentials? { nil }
     func descriptor(of id: SocketID) -> CInt? { nil }
 
     func wait<Sink: EventSink>(

@@ -196,7 +196,7 @@ import TowlineTestKit
 
     @Test("LS3: a listener out of descriptors says so, and takes everybody when some come free")
     func outOfDescriptors() throws {
-        network.conditions.descriptorLimit = 3
+        network.conditions.descriptorLimit = 4
         let reactor = try network.makeReactor()
         recorder.onEvent = { socket, event in
             if event == .didAccept { try socket.read() }
@@ -205,11 +205,11 @@ import TowlineTestKit
         try listener.listen(onPort: 0)
         let peers = try (0..<5).map { _ in try connectPeer(to: listener) }
         try turn(reactor) { recorder.accepted.count == 2 && recorder.events.count == 3 }
-        guard case .didFailToAccept(.system(let error)) = recorder.events[2] else {
+        guard case .didFailToAccept(.acceptPaused(let pause)) = recorder.events[2] else {
             Issue.record("\(recorder.events)")
             return
         }
-        #expect(error.errno == EMFILE)
+        #expect(pause.cause.errno == EMFILE)
         for peer in peers { network.schedule(after: .seconds(1)) { peer.close() } }
         try turn(reactor) { recorder.reports.count == 5 }
         try end(reactor)
@@ -219,8 +219,8 @@ import TowlineTestKit
     func descriptorComesFree() throws {
         let reactor = try network.makeReactor()
         recorder.onEvent = Self.echo
-        // The listener's, and one more.
-        network.conditions.descriptorLimit = 2
+        // The listener's two, and one more.
+        network.conditions.descriptorLimit = 3
         let listener = StreamListener(reactor: reactor, delegate: recorder)
         try listener.listen(onPort: 0)
         let first = try connectPeer(to: listener)

@@ -70,6 +70,19 @@ import Testing
         (.endNotFound(tag: 4, limit: 1), "read tag 4 met no end within 1 bytes"),
         (.closedByPeer, "closed by peer"),
         (.delegateGone, "the delegate has gone"),
+        (.noAddressFamilyEnabled, "call refused: no address family is enabled"),
+        (
+            .acceptPaused(
+                AcceptPause(
+                    address: .ipv4(.any, port: 8080),
+                    cause: SystemCallError(call: "accept4", errno: EMFILE),
+                    descriptorLimit: 1024,
+                    retryAfter: .milliseconds(100)
+                )
+            ),
+            "accept on :8080 paused: too many open files (EMFILE), 1024 of 1024 in use; "
+                + "retry in 100 ms"
+        ),
         (
             .system(SystemCallError(call: "bind", errno: EADDRINUSE)),
             "bind failed: address already in use (EADDRINUSE)"
@@ -118,6 +131,8 @@ import Testing
             switch error {
             case .invalidState: "invalidState"
             case .invalidArgument: "invalidArgument"
+            case .noAddressFamilyEnabled: "noAddressFamilyEnabled"
+            case .acceptPaused: "acceptPaused"
             case .noDelegate: "noDelegate"
             case .notConnected: "notConnected"
             case .disconnectPending: "disconnectPending"
@@ -136,6 +151,6 @@ import Testing
             case .handler: "handler"
             }
         }
-        #expect(Set(Self.texts.map { name($0.0) }).count == 18)
+        #expect(Set(Self.texts.map { name($0.0) }).count == 20)
     }
 }

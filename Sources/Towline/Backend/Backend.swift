@@ -3,9 +3,10 @@
 /// A backend takes verbs and gives events. It speaks of *finished* work, not of readiness: bytes
 /// that have been received, bytes that have been sent. The contract:
 ///
-/// 1. Verbs never call back. ``adopt(_:as:kind:)``, ``listen(on:options:backlog:as:)`` and
-///    ``apply(_:to:)`` throw at once, ``wait(atMost:into:)`` when the loop itself is broken. What
-///    comes of the others is an event that `wait` or ``deliverResults(into:)`` hands out.
+/// 1. Verbs never call back. ``adopt(_:as:kind:)``, ``takeReserve()``, ``apply(_:to:)`` and
+///    ``listen(on:options:backlog:permissions:as:)`` throw at once, ``wait(atMost:into:)`` when the
+///    loop itself is broken. What comes of the others is an event that `wait` or
+///    ``deliverResults(into:)`` hands out.
 /// 2. ``SocketEvent/received(_:)`` lends its bytes until the sink returns.
 /// 3. ``send(_:_:count:)`` borrows its bytes for the call and copies what it cannot finish;
 ///    ``send(_:holding:from:)`` holds them until the last is counted or the socket is closed. Both
@@ -46,14 +47,38 @@ package protocol Backend: AnyObject {
 
     /// Makes a listener on `address`; it accepts nobody before ``resumeReceiving(_:)``.
     ///
+    /// - Parameters:
+    ///   - address: Where; a port of 0 has one chosen.
+    ///   - options: What is set on it, and inherited by the sockets that it accepts.
+    ///   - backlog: How many may wait to be accepted.
+    ///   - permissions: The mode of a Unix path's file, in force before anybody can connect.
+    ///   - id: The listener's ID.
     /// - Returns: The address that it is bound to, with the port that the kernel chose for 0.
     /// - Throws: The refused call; nothing stays open.
     func listen(
         on address: SocketAddress,
         options: SocketOptions,
         backlog: Int32,
+        permissions: UInt16?,
         as id: SocketID
     ) throws(SystemCallError) -> SocketAddress
+
+    /// Whether somebody waits in the listener's queue.
+    func hasWaitingConnections(_ id: SocketID) -> Bool
+
+    /// Keeps one descriptor aside, for ``shedConnections(of:atMost:)``; once is enough.
+    ///
+    /// - Throws: The refused call.
+    func takeReserve() throws(SystemCallError)
+
+    /// Resets connections in the listener's queue, one after the other, with the descriptor that is
+    /// kept aside.
+    ///
+    /// - Returns: How many.
+    func shedConnections(of id: SocketID, atMost limit: Int) -> Int
+
+    /// How many descriptors the process may have; `nil` if it cannot be told.
+    var descriptorLimit: Int? { get }
 
     /// Connects a stream to `address`, on a descriptor of its own; paused once it is connected.
     ///
@@ -95,6 +120,9 @@ package protocol Backend: AnyObject {
 
     /// The address that the socket is bound to, if it can be told.
     func localAddress(of id: SocketID) -> SocketAddress?
+
+    /// Which process is at the other end; `nil` but in the Unix domain.
+    func peerCredentials(of id: SocketID) -> PeerCredentials?
 
     /// The descriptor behind a socket, if there is one.
     func descriptor(of id: SocketID) -> CInt?

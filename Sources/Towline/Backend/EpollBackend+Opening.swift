@@ -3,7 +3,7 @@ internal import Glibc
 
 extension EpollBackend {
     static let socketFlags = CInt(SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
-    private static let streamType = CInt(SOCK_STREAM.rawValue)
+    static let streamType = CInt(SOCK_STREAM.rawValue)
 
     func adopt(_ descriptor: CInt, as id: SocketID, kind: SocketKind) throws(SystemCallError) {
         let entry = beginEntry(for: id, kind: kind)
@@ -20,92 +20,6 @@ extension EpollBackend {
 
     func discard(_ descriptor: CInt) {
         _ = Glibc.close(descriptor)
-    }
-
-    // MARK: Listening
-
-    func listen(
-        on address: SocketAddress,
-        options: SocketOptions,
-        backlog: Int32,
-        as id: SocketID
-    ) throws(SystemCallError) -> SocketAddress {
-        let family = address.family
-        let socket = FileDescriptor(
-            owning: try checkedSystemCall("socket") {
-                Glibc.socket(family, Self.streamType | Self.socketFlags, 0)
-            }
-        )
-        let number = socket.rawValue
-        if family != AF_UNIX { try SocketOptions.set(number, SOL_SOCKET, SO_REUSEADDR, 1) }
-        if family == AF_INET6 {
-            try SocketOptions.set(number, CInt(IPPROTO_IPV6), IPV6_V6ONLY, 1)
-        }
-        if options.reusePort { try SocketOptions.set(number, SOL_SOCKET, SO_REUSEPORT, 1) }
-        // Accepted sockets inherit these, so that none of them costs a call of its own.
-        try options.apply(to: number, family: family)
-        try checkedSystemCall("bind") {
-            address.withSocketAddress { Glibc.bind(number, $0, $1) }
-        }
-        do throws(SystemCallError) {
-            try checkedSystemCall("listen") { Glibc.listen(number, backlog) }
-            guard let bound = Self.localAddress(of: number) else {
-                throw SystemCallError(call: "getsockname", errno: errno)
-            }
-            // Only now: in the set before the listen(2), it would report a hang-up.
-            try adopt(number, as: id, kind: .listener)
-            _ = socket.take()
-            return bound
-        } catch {
-            // The file that the bind has made; closing leaves it behind.
-            if case .unix(let path) = address { SocketFile(path)?.remove() }
-            throw error
-        }
-    }
-
-    /// Accepts for as long as connections can be expected and the budget lasts.
-    ///
-    /// One a readiness, so that a lone client does not cost a call that finds nobody; until there
-    /// are no more if the wait before accepted somebody, too.
-    func acceptConnections<Sink: EventSink>(_ id: SocketID, _ mask: UInt32, _ sink: Sink) {
-        guard let listener = entry(of: id) else { return }
-        guard listener.pointee.flags.contains(.wantsInput) else {
-            figures.disarmedEvents &+= 1
-            watch(id) { $0.remove(.watchesInput) }
-            return
-        }
-        let isBusy = listener.pointee.acceptedInWait == waitNumber &- 1
-        let limit = isBusy ? budget.acceptsPerListener : 1
-        var acceptedCount = 0
-        var failureCount = 0
-        while acceptedCount < limit, failureCount < budget.acceptsPerListener {
-            // Looked up anew each time: a callback may have stopped it, or made the table grow.
-            guard let entry = entry(of: id), entry.pointee.flags.contains(.wantsInput) else {
-                return
-            }
-            var address = sockaddr_storage()
-            var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
-            let descriptor = entry.pointee.descriptor
-            let result = systemCall {
-                Int(towline_accept4(descriptor, &address, &length, Self.socketFlags))
-            }
-            if result.isSuccess {
-                entry.pointee.acceptedInWait = waitNumber
-                acceptedCount += 1
-                let peer = SocketAddress(&address, length: length) ?? .unix(.unnamed)
-                sink.handle(.accepted(CInt(result.value), from: peer), of: id, from: self)
-                continue
-            }
-            if result.wouldBlock { return }
-            if AcceptFailure(errno: result.errno) == .ofOneConnection {
-                // It belongs to one connection that has gone already; the next may be fine.
-                failureCount += 1
-                continue
-            }
-            let error = SystemCallError(call: "accept4", errno: result.errno)
-            sink.handle(.failed(.accepting, error), of: id, from: self)
-            return
-        }
     }
 
     // MARK: Connecting
@@ -215,12 +129,17 @@ extension EpollBackend {
         return Self.localAddress(of: descriptor)
     }
 
+    func peerCredentials(of id: SocketID) -> PeerCredentials? {
+        guard let descriptor = descriptor(of: id) else { return nil }
+        return PeerCredentials(of: descriptor)
+    }
+
     func descriptor(of id: SocketID) -> CInt? {
         guard let entry = entry(of: id), entry.pointee.descriptor >= 0 else { return nil }
         return entry.pointee.descriptor
     }
 
-    private static func localAddress(of descriptor: CInt) -> SocketAddress? {
+    static func localAddress(of descriptor: CInt) -> SocketAddress? {
         address { getsockname(descriptor, $0, $1) }
     }
 

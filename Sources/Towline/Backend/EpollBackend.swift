@@ -42,6 +42,8 @@ final class EpollBackend: Backend {
     @exclusivity(unchecked) var results: [EpollResult] = []
     @exclusivity(unchecked) private var handedOutResults: [EpollResult] = []
     @exclusivity(unchecked) private(set) var waitNumber: UInt32 = 1
+    /// The descriptor that is kept aside, for shedding; -1 if none is.
+    var reserve: CInt = -1
     private var isShutDown = false
 
     /// Makes a set with a wake descriptor in it.
@@ -291,7 +293,7 @@ final class EpollBackend: Backend {
         results.append(.closed(id))
     }
 
-    private static func askForReset(_ descriptor: CInt) {
+    static func askForReset(_ descriptor: CInt) {
         var value = linger(l_onoff: 1, l_linger: 0)
         _ = setsockopt(
             descriptor,
@@ -329,6 +331,7 @@ final class EpollBackend: Backend {
             close(SocketID(slot: slot, generation: entries[slot].generation), .end)
         }
         results.removeAll()
+        releaseReserve()
         _ = Glibc.close(set)
         waker.close()
     }

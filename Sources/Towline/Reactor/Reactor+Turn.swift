@@ -16,6 +16,8 @@ enum OwnerWork {
     case expire
     /// A descriptor came free.
     case noteFreeDescriptor
+    /// A connection that the listener has accepted has ended.
+    case noteConnectionEnd
     /// End after the current exchange.
     case finish
     /// End now, for the reason.

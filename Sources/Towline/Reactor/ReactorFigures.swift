@@ -36,6 +36,8 @@ public struct ReactorFigures: Sendable {
     public let closed: Int
     /// Times that accepting paused because descriptors or memory had run out.
     public let acceptPauses: Int
+    /// Connections reset unaccepted because descriptors had run out.
+    public let shed: Int
 
     /// Timers set now.
     public let timers: Int
@@ -80,6 +82,7 @@ public struct ReactorFigures: Sendable {
         connected = counters.connected
         closed = counters.closed
         acceptPauses = counters.acceptPauses
+        shed = counters.shed
         self.timers = timers
         timersFired = counters.timersFired
         periodsSkipped = counters.periodsSkipped
@@ -100,6 +103,7 @@ struct Counters {
     var connected = 0
     var closed = 0
     var acceptPauses = 0
+    var shed = 0
     var timersFired = 0
     var periodsSkipped = 0
     var jobsRun = 0

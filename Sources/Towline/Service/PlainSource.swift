@@ -45,7 +45,8 @@ final class PlainSource {
             reactor.backend.close(id, .end)
         case .end:
             close(reactor)
-        case .flush, .serveAgain, .reportWrites, .noteTime, .expire, .noteFreeDescriptor, .finish:
+        case .flush, .serveAgain, .reportWrites, .noteTime, .expire, .noteFreeDescriptor,
+            .noteConnectionEnd, .finish:
             break
         }
     }

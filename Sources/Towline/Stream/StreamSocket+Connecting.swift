@@ -1,4 +1,3 @@
-internal import CLinux
 internal import Glibc
 
 extension StreamSocket {
@@ -97,46 +96,5 @@ extension StreamSocket {
     func retryConnect(_ reactor: Reactor) {
         guard lifecycle.phase == .connecting, let peer else { return }
         reactor.backend.connect(socketID, to: peer, options: options)
-    }
-}
-
-/// Looks at a descriptor that somebody brings.
-enum AdoptedDescriptor {
-    /// Checks that it is a connected stream, and makes it non-blocking and close-on-exec.
-    ///
-    /// - Returns: Its peer.
-    static func check(
-        _ descriptor: CInt,
-        _ file: StaticString,
-        _ line: UInt
-    ) throws(SocketError) -> SocketAddress {
-        func invalid(_ reason: String) -> SocketError {
-            .invalidArgument(
-                InvalidArgument("init(adopting: \(descriptor))", reason, file, line)
-            )
-        }
-        var type: CInt = 0
-        var length = socklen_t(MemoryLayout<CInt>.size)
-        let answer = getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &type, &length)
-        if answer != 0, errno == EBADF { throw invalid("must be open") }
-        guard answer == 0, type == CInt(SOCK_STREAM.rawValue) else {
-            throw invalid("must be a stream socket")
-        }
-        var storage = sockaddr_storage()
-        length = socklen_t(MemoryLayout<sockaddr_storage>.size)
-        let result = withUnsafeMutablePointer(to: &storage) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                getpeername(descriptor, $0, &length)
-            }
-        }
-        guard result == 0 else { throw invalid("must be connected") }
-        guard let peer = SocketAddress(&storage, length: length) else {
-            throw invalid("must be of the IPv4, IPv6 or Unix family")
-        }
-        let flags = fcntl(descriptor, F_GETFL)
-        guard flags >= 0, fcntl(descriptor, F_SETFL, flags | O_NONBLOCK) >= 0,
-            fcntl(descriptor, F_SETFD, FD_CLOEXEC) >= 0
-        else { throw .system(SystemCallError(call: "fcntl", errno: errno)) }
-        return peer
     }
 }

@@ -57,6 +57,7 @@ extension StreamSocket {
         if !wasClosing { reactor.work.add(id, to: .close) }
         if reactor.current == id { reactor.current = .none }
         becomeIdle()
+        leaveOrigin(reactor)
         forgetAddresses()
         letGoOfHandler(reactor)
     }
@@ -149,6 +150,7 @@ extension StreamSocket {
         if let owner = reactor.table.remove(socketID) { reactor.bury(owner) }
         reactor.counters.closed &+= 1
         becomeIdle()
+        leaveOrigin(reactor)
         if let relay, reactor.pin(relay) { relay.didDisconnect(self, report) }
         // A kept handler is let go of now, unless the callback has started the socket again.
         if let relay, relay.kept != nil, lifecycle.phase == .idle,
@@ -222,6 +224,7 @@ extension StreamSocket {
     /// The reactor has ended or goes away with the socket open: idle, without a callback.
     func detach() {
         becomeIdle()
+        origin = .none
         // A kept handler may hold the socket in turn.
         if relayReference?.takeUnretainedValue().kept != nil {
             relayReference?.release()

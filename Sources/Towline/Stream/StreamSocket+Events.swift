@@ -352,7 +352,7 @@ extension StreamSocket {
             noteTime(now, reactor)
         case .expire:
             expire(reactor)
-        case .noteFreeDescriptor:
+        case .noteFreeDescriptor, .noteConnectionEnd:
             break
         case .finish:
             guard lifecycle.isOpen else { return }

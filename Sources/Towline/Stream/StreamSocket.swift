@@ -55,6 +55,8 @@ public final class StreamSocket {
     /// The socket's one timer, and what it is set for.
     @exclusivity(unchecked) var timer = TimerQueue<TimerWork>.noKey
     @exclusivity(unchecked) var timerDeadline = MonotonicInstant.distantFuture
+    /// The listener that counts it among its connections; nobody's ID if none does.
+    @exclusivity(unchecked) var origin = SocketID.none
 
     enum InputEnd {
         case ended
@@ -96,8 +98,16 @@ public final class StreamSocket {
     ) throws(SocketError) {
         self.init(reactor: reactor, delegate: delegate)
         let reactor = try reactorForCall("init(adopting:)")
-        let peer = try AdoptedDescriptor.check(descriptor, file, line)
-        try start(on: reactor, descriptor: descriptor, peer: peer)
+        let call = "init(adopting: \(descriptor))"
+        let adopted = try AdoptedDescriptor(descriptor, call, file, line)
+        let peer = try adopted.peerAddress()
+        let saved = try adopted.prepare()
+        do {
+            try start(on: reactor, descriptor: descriptor, peer: peer)
+        } catch {
+            adopted.restore(saved)
+            throw error
+        }
     }
 
     /// An accepted socket, whose delegate is still to be set.
