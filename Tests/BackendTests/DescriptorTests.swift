@@ -111,7 +111,7 @@ import Testing
         }
     }
 
-    @Test("EP5: a duplicate that lives on brings no event of a socket that was closed")
+    @Test("EP5, Trap 3: a duplicate that lives on brings no event of a socket that was closed")
     func duplicate() throws {
         let rig = try BackendKind.epoll.makeRig()
         let (id, peer) = try rig.makeStream()

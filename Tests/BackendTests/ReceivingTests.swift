@@ -95,7 +95,7 @@ import TowlineTestKit
 
     // MARK: Ends
 
-    @Test("BK3: every byte comes before the end behind it", arguments: BackendKind.allCases)
+    @Test("BK3, Trap 7: every byte comes before the end behind it", arguments: BackendKind.allCases)
     func endBehindBytes(_ kind: BackendKind) throws {
         var budget = TurnBudget()
         budget.receivedBytesPerSocket = 4_096
@@ -111,7 +111,10 @@ import TowlineTestKit
         #expect(isWhole)
     }
 
-    @Test("BK3: every byte comes before the reset behind it", arguments: BackendKind.allCases)
+    @Test(
+        "BK3, Trap 7: every byte comes before the reset behind it",
+        arguments: BackendKind.allCases
+    )
     func resetBehindBytes(_ kind: BackendKind) throws {
         let rig = try kind.makeRig(bufferSize: 4_096)
         let (id, peer) = try rig.makeStream()
@@ -221,7 +224,7 @@ import TowlineTestKit
     }
 
     @Test(
-        "H5: a peer that has gone does not make a paused socket spin",
+        "H5, Trap 8: a peer that has gone does not make a paused socket spin",
         arguments: BackendKind.allCases
     )
     func noSpinning(_ kind: BackendKind) throws {

@@ -27,7 +27,10 @@ import TowlineTestKit
         #expect(isWhole)
     }
 
-    @Test("BK1: megabytes through tiny buffers keep their order", arguments: BackendKind.allCases)
+    @Test(
+        "BK1, Trap 21: megabytes through tiny buffers keep their order",
+        arguments: BackendKind.allCases
+    )
     func order(_ kind: BackendKind) throws {
         let rig = try kind.makeRig(window: 4_096)
         let (id, peer) = try rig.makeStream()

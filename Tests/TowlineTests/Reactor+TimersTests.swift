@@ -466,3 +466,103 @@ import Testing
         #expect(reactor.figures.timers == 0)
     }
 }
+
+/// What a callback may do to timers, in every combination.
+@Suite("Timers that change timers") struct TimerChangeTests {
+    private enum Target: CaseIterable {
+        /// The timer whose callback does it.
+        case itself
+        /// One that is due in the same batch.
+        case sameBatch
+        /// One that is due later.
+        case later
+    }
+
+    private enum Change: CaseIterable {
+        case cancel
+        case moveToNow
+        case moveOn
+        case create
+    }
+
+    private typealias Step = (change: Change, target: Target)
+
+    private static var steps: [Step] {
+        Change.allCases.flatMap { change in Target.allCases.map { (change, $0) } }
+    }
+
+    /// How often each timer is to fire.
+    private struct Counts: Equatable {
+        var fired = [0, 0, 0]
+        var created = 0
+    }
+
+    /// What the steps must lead to.
+    private struct Expectation {
+        var counts = Counts(fired: [1, 1, 1])
+        private var isCancelled = [false, false, false]
+
+        mutating func note(_ step: Step) {
+            let index = Target.allCases.firstIndex(of: step.target)!
+            switch step.change {
+            case .cancel:
+                // The running one has fired already.
+                counts.fired[index] = index == 0 ? 1 : 0
+                isCancelled[index] = true
+            case .moveToNow, .moveOn:
+                if index == 0, !isCancelled[0] { counts.fired[0] = 2 }
+            case .create:
+                counts.created += 1
+            }
+        }
+    }
+
+    @Test(
+        "Trap 12: any two changes of any two timers from within a callback do what they say (TM4)"
+    )
+    func changes() throws {
+        for first in Self.steps {
+            for second in Self.steps {
+                var expected = Expectation()
+                expected.note(first)
+                expected.note(second)
+                let seen = try run([first, second])
+                #expect(seen == expected.counts, "\(first), then \(second)")
+            }
+        }
+    }
+
+    private func run(_ steps: [Step]) throws -> Counts {
+        let backend = ManualBackend()
+        let reactor = try Reactor(.init(), backend: backend)
+        var seen = Counts()
+        var timers: [Reactor.Timer] = []
+        timers.append(
+            reactor.schedule(after: .milliseconds(1)) {
+                seen.fired[0] += 1
+                guard seen.fired[0] == 1 else { return }
+                for step in steps {
+                    let timer = timers[Target.allCases.firstIndex(of: step.target)!]
+                    switch step.change {
+                    case .cancel: timer.cancel()
+                    case .moveToNow: timer.reschedule(after: .zero)
+                    case .moveOn: timer.reschedule(after: .milliseconds(3))
+                    case .create:
+                        let delay = step.target == .later ? Duration.milliseconds(2) : .zero
+                        reactor.schedule(after: delay) { seen.created += 1 }
+                    }
+                }
+            }
+        )
+        timers.append(reactor.schedule(after: .milliseconds(1)) { seen.fired[1] += 1 })
+        timers.append(reactor.schedule(after: .milliseconds(5)) { seen.fired[2] += 1 })
+        for _ in 0..<20 {
+            backend.pass(.milliseconds(1))
+            try reactor.turn(waitingAtMost: .zero)
+        }
+        #expect(reactor.figures.timers == 0, "no timer is left behind \(steps)")
+        reactor.stop()
+        try reactor.turn()
+        return seen
+    }
+}
