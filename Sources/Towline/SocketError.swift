@@ -27,6 +27,9 @@ public indirect enum SocketError: Error, Sendable, CustomStringConvertible {
     /// The peer's end was received; nothing more can be read.
     case readClosed
 
+    /// Our own end was asked for by `shutdownWrite()`; nothing more can be written.
+    case writeClosed
+
     /// More bytes wait to be sent than the limit allows.
     case writeQueueFull(waiting: Int, limit: Int)
 
@@ -76,6 +79,7 @@ public indirect enum SocketError: Error, Sendable, CustomStringConvertible {
         case .notConnected: "call refused: the socket is neither connected nor connecting"
         case .disconnectPending: "call refused: a disconnect is pending"
         case .readClosed: "read refused: the peer has sent its end"
+        case .writeClosed: "write refused: the writing side is shut down"
         case .writeQueueFull(let waiting, let limit):
             "write refused: \(waiting) bytes wait to be sent, the limit is \(limit)"
         case .wrongThread:
@@ -156,7 +160,7 @@ extension SocketError: Equatable {
             (.disconnectPending, .disconnectPending), (.readClosed, .readClosed),
             (.wrongThread, .wrongThread), (.reactorStopped, .reactorStopped),
             (.connectTimedOut, .connectTimedOut), (.closedByPeer, .closedByPeer),
-            (.delegateGone, .delegateGone):
+            (.delegateGone, .delegateGone), (.writeClosed, .writeClosed):
             true
         default:
             // Two different cases. A new case without values must be added to the list above; the

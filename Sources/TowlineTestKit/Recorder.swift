@@ -25,6 +25,8 @@ public final class Recorder: StreamSocketDelegate, StreamListenerDelegate {
         case didWrite(tag: Int)
         /// The peer has gone behind unread bytes.
         case peerDidHangUp
+        /// The peer has ended, and writing goes on.
+        case didCloseReadStream
         /// Fewer bytes wait than the low water mark.
         case didBecomeWritable
         /// A read ended alone.
@@ -110,6 +112,11 @@ public final class Recorder: StreamSocketDelegate, StreamListenerDelegate {
     /// Writes the event down.
     public func socketPeerDidHangUp(_ socket: StreamSocket) throws {
         try note(.peerDidHangUp, of: socket)
+    }
+
+    /// Writes the event down.
+    public func socketDidCloseReadStream(_ socket: StreamSocket) throws {
+        try note(.didCloseReadStream, of: socket)
     }
 
     /// Writes the event down.

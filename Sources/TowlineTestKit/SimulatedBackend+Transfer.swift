@@ -23,6 +23,10 @@ extension SimulatedBackend {
             finishConnecting(entry, sink)
             return
         }
+        guard !entry.hasLostPeer else {
+            tellLostPeer(entry, sink)
+            return
+        }
         let hasFailed = entry.end?.hasFailed == true
         let end = entry.wantsInput ? receive(entry, sink) : findEnd(entry)
         if !hasFailed { sendPendingOutput(entry, sink) }
@@ -47,12 +51,23 @@ extension SimulatedBackend {
             sink.handle(.hungUp, of: entry.id, from: self)
         case .reachedEnd:
             entry.toldEnd = true
+            entry.peerHasEnded = true
             sink.handle(.reachedEnd, of: entry.id, from: self)
         case .failed(let number):
             entry.toldEnd = true
             let error = SystemCallError(call: SimulatedCall.receive.rawValue, errno: number)
             sink.handle(.failed(.receiving, error), of: entry.id, from: self)
         }
+    }
+
+    private func tellLostPeer<Sink: EventSink>(_ entry: SimulatedEntry, _ sink: Sink) {
+        entry.cannotSend = true
+        let number = entry.end?.takePendingError() ?? 0
+        let error = SystemCallError(
+            call: SimulatedCall.send.rawValue,
+            errno: number == 0 ? EPIPE : number
+        )
+        sink.handle(.failed(.sending, error), of: entry.id, from: self)
     }
 
     private func isOpen(_ entry: SimulatedEntry) -> Bool { self.entry(of: entry.id) === entry }

@@ -180,7 +180,7 @@ struct SimulatedEnd {
         return .done(count)
     }
 
-    private func takePendingError() -> CInt {
+    func takePendingError() -> CInt {
         defer { connection.sides[side].pendingError = 0 }
         return connection.sides[side].pendingError
     }

@@ -28,6 +28,8 @@ final class SimulatedEntry {
     var toldHangUp = false
     /// The end, or a failure to receive, was told: nothing more comes.
     var toldEnd = false
+    /// What was told is the peer's end, behind which it may still receive.
+    var peerHasEnded = false
     /// A failure to send was met: nothing more goes.
     var cannotSend = false
     /// The end is to be sent behind the pending output.
@@ -48,6 +50,12 @@ final class SimulatedEntry {
 
     var pendingBytes: Int { output.reduce(0) { $0 + $1.count } }
 
+    /// Whether a peer that has ended takes nothing any more, and nobody has been told.
+    var hasLostPeer: Bool {
+        guard let end, peerHasEnded, !cannotSend, output.isEmpty else { return false }
+        return end.hasFailed && !end.state.hasSentEnd
+    }
+
     /// Whether serving the entry now would tell something, or get something done.
     ///
     /// Exactly then: a ready entry that is served in vain would never let the time pass.
@@ -56,7 +64,7 @@ final class SimulatedEntry {
         if let listener { return wantsInput && !listener.waiting.isEmpty }
         guard let end, isConnected else { return false }
         if !output.isEmpty, end.isWritable { return true }
-        guard !toldEnd else { return false }
+        guard !toldEnd else { return hasLostPeer }
         if wantsInput { return end.isReadable }
         // The end behind bytes is a hang-up; when they have been received, it is an end.
         return end.hasReachedEnd && (!toldHangUp || !end.hasBytes)

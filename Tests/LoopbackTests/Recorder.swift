@@ -12,6 +12,7 @@ final class Recorder: StreamSocketDelegate {
         case progressWrite(tag: Int, IOProgress)
         case didCancelRead(String, tag: Int)
         case hangUp
+        case closedReadStream
         case writable
         case shouldTimeOutRead(tag: Int, elapsed: Duration, byteCount: Int)
         case shouldTimeOutWrite(tag: Int, elapsed: Duration, byteCount: Int)
@@ -31,6 +32,7 @@ final class Recorder: StreamSocketDelegate {
     var whenConnected: (StreamSocket) throws -> Void = { _ in }
     var whenRead: (StreamSocket, [UInt8], Int) throws -> Void = { _, _, _ in }
     var whenWritten: (StreamSocket, Int) throws -> Void = { _, _ in }
+    var whenReadStreamCloses: (StreamSocket) throws -> Void = { _ in }
     var whenDisconnected: (StreamSocket) -> Void = { _ in }
     var timeoutAnswers: [TimeoutDecision] = []
 
@@ -61,6 +63,11 @@ final class Recorder: StreamSocketDelegate {
     }
 
     func socketPeerDidHangUp(_ socket: StreamSocket) { heard.append(.hangUp) }
+
+    func socketDidCloseReadStream(_ socket: StreamSocket) throws {
+        heard.append(.closedReadStream)
+        try whenReadStreamCloses(socket)
+    }
 
     func socketDidBecomeWritable(_ socket: StreamSocket) { heard.append(.writable) }
 

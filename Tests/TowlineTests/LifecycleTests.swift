@@ -240,6 +240,43 @@ import Testing
         #expect(!lifecycle.peerHasEnded)
     }
 
+    // MARK: Half-close
+
+    @Test("With keepOpen the reads are closed first, and whatever else waits for that (H3)")
+    func keepingOpen() {
+        let busy = Queues(hasReads: true, hasWrites: true, hasWritten: true)
+        var lifecycle = lifecycle(.connected)
+        let action = lifecycle.peerEnded(.keepOpen, busy)
+        #expect(action == .closeReading)
+        #expect(lifecycle.peerHasEnded && lifecycle.staysOpen && lifecycle.isClosingReading)
+        for moment in [DisconnectMoment.afterReads, .afterWrites] {
+            let early = lifecycle.ask(moment, Self.nothing)
+            #expect(early == .none)
+        }
+        let late = lifecycle.readingClosed(Self.nothing)
+        #expect(late == .close)
+        #expect(!lifecycle.endsByPeer, "asked for behind the peer's end, so deliberate (E1)")
+    }
+
+    @Test("Our end is sent once, behind the writes, on an established connection (H4)")
+    func endingWriting() {
+        let busy = Queues(hasReads: true, hasWrites: true, hasWritten: true)
+        let done = Queues(hasReads: true, hasWrites: false, hasWritten: true)
+        var lifecycle = lifecycle(.connecting)
+        let actions = [
+            lifecycle.endWriting(done), lifecycle.connected() ? .none : .close,
+            lifecycle.queuesChanged(busy), lifecycle.queuesChanged(done),
+            lifecycle.queuesChanged(done), lifecycle.endWriting(done),
+        ]
+        #expect(actions == [.none, .none, .none, .sendEnd, .none, .none])
+        #expect(lifecycle.isWritingOver)
+        let end = lifecycle.peerEnded(.keepOpen, done)
+        #expect(end == .closeReading)
+        let over = lifecycle.readingClosed(done)
+        #expect(over == .close)
+        #expect(lifecycle.endsByPeer)
+    }
+
     // MARK: Helpers
 
     /// A lifecycle that has come to `phase`.

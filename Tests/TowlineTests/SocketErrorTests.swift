@@ -34,6 +34,7 @@ import Testing
         (.notConnected, "call refused: the socket is neither connected nor connecting"),
         (.disconnectPending, "call refused: a disconnect is pending"),
         (.readClosed, "read refused: the peer has sent its end"),
+        (.writeClosed, "write refused: the writing side is shut down"),
         (
             .writeQueueFull(waiting: 70, limit: 64),
             "write refused: 70 bytes wait to be sent, the limit is 64"
@@ -137,6 +138,7 @@ import Testing
             case .notConnected: "notConnected"
             case .disconnectPending: "disconnectPending"
             case .readClosed: "readClosed"
+            case .writeClosed: "writeClosed"
             case .writeQueueFull: "writeQueueFull"
             case .wrongThread: "wrongThread"
             case .reactorStopped: "reactorStopped"
@@ -151,6 +153,6 @@ import Testing
             case .handler: "handler"
             }
         }
-        #expect(Set(Self.texts.map { name($0.0) }).count == 20)
+        #expect(Set(Self.texts.map { name($0.0) }).count == 21)
     }
 }

@@ -20,6 +20,9 @@
 /// 7. ``wake`` alone may be called from another thread.
 /// 8. A paused socket receives nothing; its end behind no unread bytes, a hang-up and a failure are
 ///    still told, each once. An end, a hang-up and a failure never stop bytes in front of them.
+/// 9. An end says nothing about sending. Behind one, a peer that takes nothing any more is told as
+///    ``SocketEvent/failed(_:_:)`` with ``SocketDirection/sending``, unless our own end was asked
+///    for; no send needs to find it.
 package protocol Backend: AnyObject {
     /// What the backend is called in reports: `epoll`, `simulated`.
     var name: String { get }
@@ -111,7 +114,7 @@ package protocol Backend: AnyObject {
     /// - Returns: How many are finished at once, 0 through the number of bytes behind `offset`.
     func send(_ id: SocketID, holding bytes: [UInt8], from offset: Int) -> Int
 
-    /// Sends an end behind all earlier bytes.
+    /// Sends an end behind all earlier bytes; a second one does nothing.
     func finishSending(_ id: SocketID)
 
     /// Ends everything about `id`: pending bytes are dropped, and the descriptor, if there is one,

@@ -153,11 +153,27 @@ extension EpollBackend {
         // The callbacks of what was sent may have closed it.
         guard self.entry(of: id) != nil else { return }
         if result.value == 0 {
+            self.entry(of: id)?.pointee.flags.insert(.peerHasEnded)
             sink.handle(.reachedEnd, of: id, from: self)
         } else {
             let error = SystemCallError(call: "recv", errno: result.errno)
             sink.handle(.failed(.receiving, error), of: id, from: self)
         }
+    }
+
+    /// The peer takes nothing any more, which only an error or a hang-up tells while nothing is
+    /// sent: behind its end alone it might well.
+    private func tellLostPeer<Sink: EventSink>(_ id: SocketID, _ mask: UInt32, _ sink: Sink) {
+        guard let entry = entry(of: id), entry.pointee.flags.contains(.peerHasEnded),
+            entry.pointee.flags.isDisjoint(with: [.cannotSend, .hasFinished]),
+            entry.pointee.output == nil
+        else { return }
+        var number = Self.takeError(of: entry.pointee.descriptor)
+        if number == 0, mask & towline_epoll_hup != 0 { number = EPIPE }
+        guard number != 0 else { return }
+        entry.pointee.flags.insert(.cannotSend)
+        let error = SystemCallError(call: "send", errno: number)
+        sink.handle(.failed(.sending, error), of: id, from: self)
     }
 
     /// Room to send that came together with an end is used, and told of, before the end is told.
@@ -203,9 +219,11 @@ extension EpollBackend {
             // These two cannot be disarmed.
             if isGone { $0.remove(.isInSet) }
         }
-        guard mask & Self.endEvents != 0, let entry = entry(of: id),
-            !entry.pointee.flags.contains(.toldEnd)
-        else { return }
+        guard mask & Self.endEvents != 0, let entry = entry(of: id) else { return }
+        guard !entry.pointee.flags.contains(.toldEnd) else {
+            if isGone { tellLostPeer(id, mask, sink) }
+            return
+        }
         var byte: UInt8 = 0
         let descriptor = entry.pointee.descriptor
         let result = systemCall { recv(descriptor, &byte, 1, CInt(MSG_PEEK)) }

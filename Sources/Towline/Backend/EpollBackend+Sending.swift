@@ -147,6 +147,7 @@ extension EpollBackend {
 
     func finishSending(_ id: SocketID) {
         guard let entry = entry(of: id) else { return }
+        entry.pointee.flags.insert(.hasFinished)
         if entry.pointee.output == nil {
             // ENOTCONN says that the peer has gone, which receiving tells.
             _ = shutdown(entry.pointee.descriptor, CInt(SHUT_WR))

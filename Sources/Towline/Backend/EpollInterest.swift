@@ -26,6 +26,10 @@ struct EpollFlags: OptionSet {
     static let cannotSend = EpollFlags(rawValue: 1 << 9)
     /// The end is to be sent behind the pending output.
     static let finishesAfterOutput = EpollFlags(rawValue: 1 << 10)
+    /// What was told is the peer's end, behind which it may still receive.
+    static let peerHasEnded = EpollFlags(rawValue: 1 << 11)
+    /// Our end was asked for.
+    static let hasFinished = EpollFlags(rawValue: 1 << 12)
 
     /// The events that the set is asked for.
     var interest: UInt32 {

@@ -32,6 +32,7 @@ class DelegateRelay {
     func didWrite(_ socket: StreamSocket, _ tag: Int) throws { abstract() }
     func didDisconnect(_ socket: StreamSocket, _ report: DisconnectReport) { abstract() }
     func peerDidHangUp(_ socket: StreamSocket) throws { abstract() }
+    func didCloseReadStream(_ socket: StreamSocket) throws { abstract() }
     func didBecomeWritable(_ socket: StreamSocket) throws { abstract() }
     func didProgressRead(_ socket: StreamSocket, _ tag: Int, _ progress: IOProgress) throws {
         abstract()
@@ -116,6 +117,10 @@ private final class TypedDelegateRelay<Delegate: StreamSocketDelegate>: Delegate
 
     override func peerDidHangUp(_ socket: StreamSocket) throws {
         try reference._withUnsafeGuaranteedRef { try $0.socketPeerDidHangUp(socket) }
+    }
+
+    override func didCloseReadStream(_ socket: StreamSocket) throws {
+        try reference._withUnsafeGuaranteedRef { try $0.socketDidCloseReadStream(socket) }
     }
 
     override func didBecomeWritable(_ socket: StreamSocket) throws {

@@ -5,8 +5,8 @@
 ///                  └─────────────────────────────────────────┘
 ///
 /// In *finishing* our end is sent and whatever the peer still sends is dropped until its end comes;
-/// in *disconnecting* the descriptor is being closed. It knows no descriptor, no queue and no
-/// clock: it is told facts and answers what to do.
+/// in *disconnecting* the descriptor is being closed. While *connected*, either side may have ended
+/// already. It knows no descriptor, no queue and no clock: it is told facts and answers what to do.
 struct Lifecycle {
     enum Phase: UInt8 {
         case idle
@@ -24,6 +24,32 @@ struct Lifecycle {
         case finish
         /// Wait until the writes are with the kernel, for as long as the finish timeout.
         case awaitWrites
+        /// End the reads that wait, one by one, and tell that nothing more comes.
+        case closeReading
+        /// Send our end; reading goes on.
+        case sendEnd
+    }
+
+    /// What has happened in a phase, or is to happen when it can.
+    private struct Marks: OptionSet {
+        let rawValue: UInt8
+
+        /// A pending disconnect waits for the reads.
+        static let awaitsReads = Marks(rawValue: 1 << 0)
+        /// A pending disconnect waits for the writes.
+        static let awaitsWrites = Marks(rawValue: 1 << 1)
+        /// The peer's end was taken note of.
+        static let peerHasEnded = Marks(rawValue: 1 << 2)
+        /// The policy lets writing go on behind it.
+        static let staysOpen = Marks(rawValue: 1 << 3)
+        /// The reads that waited are being ended.
+        static let closesReading = Marks(rawValue: 1 << 4)
+        /// Our end is to be sent behind the writes.
+        static let endsWriting = Marks(rawValue: 1 << 5)
+        /// Our end is sent.
+        static let hasSentEnd = Marks(rawValue: 1 << 6)
+        /// If the connection ends without another reason, the peer's end is it.
+        static let endsByPeer = Marks(rawValue: 1 << 7)
     }
 
     /// What the queues hold when a decision is asked for.
@@ -36,15 +62,25 @@ struct Lifecycle {
 
     private(set) var phase = Phase.idle
 
-    /// Which queues a pending disconnect waits for.
-    private var awaitsReads = false
-    private var awaitsWrites = false
+    private var marks: Marks = []
 
-    /// The peer's end was taken note of.
-    private(set) var peerHasEnded = false
+    /// Whether the peer's end was taken note of.
+    var peerHasEnded: Bool { marks.contains(.peerHasEnded) }
+
+    /// Whether the connection goes on although the peer has ended.
+    var staysOpen: Bool { marks.contains(.staysOpen) }
+
+    /// Whether the reads that waited for more than the peer has sent are being ended.
+    var isClosingReading: Bool { marks.contains(.closesReading) }
+
+    /// Whether our end was asked for, so that nothing may be written any more.
+    var isWritingOver: Bool { marks.contains(.endsWriting) }
+
+    /// Whether a connection that ends without another reason was ended by the peer.
+    var endsByPeer: Bool { marks.contains(.endsByPeer) }
 
     /// Whether a disconnect was asked for that has not happened yet.
-    var isDisconnectPending: Bool { awaitsReads || awaitsWrites }
+    var isDisconnectPending: Bool { !marks.isDisjoint(with: [.awaitsReads, .awaitsWrites]) }
 
     /// Whether reads and writes may be queued.
     var isOpen: Bool { phase == .connecting || phase == .connected }
@@ -71,29 +107,50 @@ struct Lifecycle {
         case .now:
             return close()
         case .afterReads:
-            awaitsReads = true
+            marks.insert(.awaitsReads)
         case .afterWrites:
-            awaitsWrites = true
+            marks.insert(.awaitsWrites)
         case .afterReadsAndWrites:
-            awaitsReads = true
-            awaitsWrites = true
+            marks.formUnion([.awaitsReads, .awaitsWrites])
         }
+        return queuesChanged(queues)
+    }
+
+    /// Somebody asks for our end to be sent behind the writes.
+    mutating func endWriting(_ queues: Queues) -> Action {
+        guard isOpen else { return .none }
+        marks.insert(.endsWriting)
         return queuesChanged(queues)
     }
 
     /// A queue may have become empty.
     mutating func queuesChanged(_ queues: Queues) -> Action {
-        guard isOpen else { return .none }
-        if peerHasEnded {
-            return queues.hasWrites ? .none : end()
+        guard isOpen, !isClosingReading else { return .none }
+        if peerHasEnded, !staysOpen { return queues.hasWrites ? .none : end() }
+        if isDisconnectPending, !isAwaited(queues) {
+            // A reset would destroy bytes that the peer has not read yet, so our end is sent first,
+            // unless the peer's is here: then nothing is unread.
+            guard marks.contains(.awaitsWrites), queues.hasWritten, phase == .connected,
+                !peerHasEnded
+            else { return end() }
+            phase = .finishing
+            return .finish
         }
-        guard isDisconnectPending, !(awaitsReads && queues.hasReads),
-            !(awaitsWrites && queues.hasWrites)
-        else { return .none }
-        // A reset would destroy bytes that the peer has not read yet, so their end is sent first.
-        guard awaitsWrites, queues.hasWritten, phase == .connected else { return end() }
-        phase = .finishing
-        return .finish
+        guard isWritingOver, !queues.hasWrites, phase == .connected else { return .none }
+        if peerHasEnded {
+            // Both ends are sent: nothing is left of the connection.
+            marks.insert(.endsByPeer)
+            return end()
+        }
+        guard !marks.contains(.hasSentEnd) else { return .none }
+        marks.insert(.hasSentEnd)
+        return .sendEnd
+    }
+
+    /// Whether a pending disconnect still waits for what is queued.
+    private func isAwaited(_ queues: Queues) -> Bool {
+        marks.contains(.awaitsReads) && queues.hasReads
+            || marks.contains(.awaitsWrites) && queues.hasWrites
     }
 
     /// The peer's end came, and every byte in front of it is dealt with.
@@ -102,20 +159,34 @@ struct Lifecycle {
         case .finishing:
             return close()
         case .connected:
-            peerHasEnded = true
+            marks.insert(.peerHasEnded)
             switch policy {
-            case .disconnect: return close()
-            case .finishWrites: return queues.hasWrites ? .awaitWrites : close()
+            case .disconnect:
+                marks.insert(.endsByPeer)
+                return close()
+            case .finishWrites:
+                marks.insert(.endsByPeer)
+                return queues.hasWrites ? .awaitWrites : close()
+            case .keepOpen:
+                // An end during a pending disconnect is the peer's, whichever comes first.
+                if isDisconnectPending { marks.insert(.endsByPeer) }
+                marks.formUnion([.staysOpen, .closesReading])
+                return .closeReading
             }
         case .idle, .connecting, .disconnecting:
             return .none
         }
     }
 
+    /// The reads that waited are ended, and it was told that nothing more comes.
+    mutating func readingClosed(_ queues: Queues) -> Action {
+        marks.remove(.closesReading)
+        return queuesChanged(queues)
+    }
+
     /// Something ends the connection now, for whatever reason; no disconnect is pending any more.
     mutating func close() -> Action {
-        awaitsReads = false
-        awaitsWrites = false
+        marks.subtract([.awaitsReads, .awaitsWrites])
         return end()
     }
 

@@ -49,6 +49,12 @@ public enum DisconnectMoment: Sendable, Hashable {
 public enum HalfClosePolicy: Sendable, Hashable {
     /// Disconnect at once; writes that wait are dropped.
     case disconnect
-    /// Send what waits, within the finish timeout of 30 s, then disconnect.
+    /// Send what waits, within ``StreamSocket/finishTimeout``, then disconnect.
     case finishWrites
+    /// Stay connected, and write for as long as that works.
+    ///
+    /// Reads that wait end in their order through `didCancelRead`, with the bytes that they had;
+    /// then `socketDidCloseReadStream` comes, once. The connection ends when a send fails, when the
+    /// program ends it, or when our own end is sent, too: ``StreamSocket/shutdownWrite()``.
+    case keepOpen
 }

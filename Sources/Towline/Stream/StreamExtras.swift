@@ -8,6 +8,10 @@ final class StreamExtras {
     var writeLowWaterMark = 64 * 1024
     var writeQueueLimit = 64 * 1024 * 1024
 
+    // Limits of what an end may wait for.
+    var finishTimeout = StreamSocket.defaultFinishTimeout
+    var lingerTimeout = StreamSocket.defaultLingerTimeout
+
     /// Outlives the connection until its farewell has been said.
     var localAddress: SocketAddress?
 

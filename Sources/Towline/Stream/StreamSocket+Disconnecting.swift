@@ -1,20 +1,13 @@
 internal import TowlineBytes
 
 extension StreamSocket {
-    /// How long the peer's end is waited for after ours, and the peer's last bytes after a failed
-    /// send.
-    static let lingerTimeout = Duration.seconds(2)
-
-    /// How long writes may take after the peer's end.
-    static let finishTimeout = Duration.seconds(30)
-
     /// Ends the connection, or the attempt to make one; on an idle socket does nothing.
     ///
     /// With ``DisconnectMoment/now`` both queues are dropped. With the others, no read or write is
     /// accepted any more, and what is queued completes first; after writes the end is sent, and the
-    /// peer's awaited for 2 s, so that nothing sent is lost by a reset. The calls add up, and
-    /// cannot be taken back. `didDisconnect` follows with no error, unless something else ends the
-    /// connection before.
+    /// peer's awaited for ``lingerTimeout``, so that nothing sent is lost by a reset. The calls add
+    /// up, and cannot be taken back. `didDisconnect` follows with no error, unless something else
+    /// ends the connection before.
     ///
     /// - Parameter moment: When.
     public func disconnect(_ moment: DisconnectMoment = .now) {
@@ -95,7 +88,7 @@ extension StreamSocket {
         case .disconnectPending where lifecycle.isDisconnectPending:
             // It ends already, when its queues are empty: what waits there must not be lost.
             break
-        case .readClosed where lifecycle.peerHasEnded:
+        case .readClosed where lifecycle.peerHasEnded && !lifecycle.staysOpen:
             // Likewise, when the last write is with the kernel.
             break
         default:
@@ -116,7 +109,7 @@ extension StreamSocket {
             break
         case .close:
             // Only now: while writes were awaited behind the peer's end, one might have failed.
-            if lifecycle.peerHasEnded { setReason(.closedByPeer) }
+            if lifecycle.endsByPeer { setReason(.closedByPeer) }
             obstacles.insert(.isNotOpen)
             if reactor.current == socketID { reactor.gather.removeAll() }
             reactor.work.add(socketID, to: .close)
@@ -130,7 +123,7 @@ extension StreamSocket {
             extras?.timeouts.clear(.read)
             extras?.timeouts.clear(.write)
             reactor.backend.finishSending(socketID)
-            setDeadline(.finish, after: Self.lingerTimeout, reactor)
+            setDeadline(.finish, after: lingerLimit, reactor)
             obstacles.insert(.isPaused)
             resume(reactor)
             // The peer's may have come already, behind bytes that nobody has asked for.
@@ -138,7 +131,11 @@ extension StreamSocket {
         case .awaitWrites:
             obstacles.insert(.isNotOpen)
             extras?.timeouts.clear(.read)
-            setDeadline(.finish, after: Self.finishTimeout, reactor)
+            setDeadline(.finish, after: finishLimit, reactor)
+        case .closeReading:
+            list(for: .serveAgain, reactor)
+        case .sendEnd:
+            reactor.backend.finishSending(socketID)
         }
     }
 

@@ -317,7 +317,7 @@ extension StreamSocket {
         guard extras.sendFailure == nil else { return }
         extras.sendFailure = error
         obstacles.insert(.isNotOpen)
-        setDeadline(.finish, after: Self.lingerTimeout, reactor)
+        setDeadline(.finish, after: lingerLimit, reactor)
     }
 
     // MARK: From the turn
@@ -331,7 +331,11 @@ extension StreamSocket {
             settle(reactor)
         case .serveAgain:
             listed.remove(.serveAgain)
-            serve(RawSpan(), reactor)
+            if lifecycle.isClosingReading {
+                closeReading(reactor)
+            } else {
+                serve(RawSpan(), reactor)
+            }
             if inputEnd != nil, kept != nil, reads.isEmpty {
                 // The end came while reads were waiting for kept bytes, and they have left some.
                 noteHangUp(reactor)

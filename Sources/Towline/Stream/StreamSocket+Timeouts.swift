@@ -175,7 +175,8 @@ extension StreamSocket {
         }
     }
 
-    private func cancelCurrentRead(_ read: ReadRequest, _ reactor: Reactor) {
+    /// Ends the current read alone, with the bytes that it has.
+    func cancelCurrentRead(_ read: ReadRequest, _ reactor: Reactor) {
         reads.removeFirst()
         let bytes = kept
         kept = nil

@@ -62,8 +62,9 @@ extension StreamSocket {
     /// - Returns: A name for the write.
     /// - Throws: ``SocketError/writeQueueFull(waiting:limit:)``,
     ///   ``SocketError/invalidArgument(_:)``, ``SocketError/notConnected``,
-    ///   ``SocketError/disconnectPending``, ``SocketError/wrongThread``,
-    ///   ``SocketError/reactorStopped``. Nothing is changed then, and nothing called back.
+    ///   ``SocketError/disconnectPending``, ``SocketError/writeClosed``,
+    ///   ``SocketError/wrongThread``, ``SocketError/reactorStopped``. Nothing is changed then, and
+    ///   nothing called back.
     @discardableResult
     public func write(
         _ bytes: RawSpan,
@@ -203,6 +204,7 @@ extension StreamSocket {
         let reactor = try reactorForCall("write")
         let nanoseconds = try Self.nanoseconds(of: timeout, "write", file, line)
         try checkOpen()
+        if lifecycle.isWritingOver { throw .writeClosed }
         if let failure = extras?.sendFailure { throw failure }
         let waiting = writes.pendingBytes
         guard waiting < writeQueueLimit else {

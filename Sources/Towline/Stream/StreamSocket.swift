@@ -349,4 +349,6 @@ struct Obstacles: OptionSet {
     static let isAboveHighWaterMark = Obstacles(rawValue: 1 << 7)
     /// A hang-up was told, which comes once.
     static let toldHangUp = Obstacles(rawValue: 1 << 8)
+    /// Our end was asked for; nothing may be written any more.
+    static let hasEndedWriting = Obstacles(rawValue: 1 << 9)
 }

@@ -25,6 +25,10 @@ public protocol StreamSocketDelegate: AnyObject {
     /// The peer has gone, or sent its end, behind bytes that nobody has read yet; comes once.
     func socketPeerDidHangUp(_ socket: StreamSocket) throws
 
+    /// The peer has sent its end, and the policy ``HalfClosePolicy/keepOpen`` lets writing go on;
+    /// comes once, behind the last read and every `didCancelRead`.
+    func socketDidCloseReadStream(_ socket: StreamSocket) throws
+
     /// Fewer bytes wait than ``StreamSocket/writeLowWaterMark``, after more had waited than
     /// ``StreamSocket/writeHighWaterMark``.
     func socketDidBecomeWritable(_ socket: StreamSocket) throws
@@ -96,6 +100,9 @@ extension StreamSocketDelegate {
 
     /// Does nothing.
     public func socketPeerDidHangUp(_ socket: StreamSocket) throws {}
+
+    /// Does nothing.
+    public func socketDidCloseReadStream(_ socket: StreamSocket) throws {}
 
     /// Does nothing.
     public func socketDidBecomeWritable(_ socket: StreamSocket) throws {}
