@@ -234,12 +234,12 @@ import Towline
         let (loop, listener, _) = try makeListener()
         let listening = try makeListening(at: .ipv4(.loopback, port: 0))
         defer { close(listening) }
-        // The wrong options are noticed late, behind the change of the flags.
-        listener.options.keepAlive = .init(idleSeconds: 0)
+        // The kernel refuses it late, behind the change of the flags.
+        listener.options.bindToDevice = "none0"
         #expect(throws: SocketError.self) { try listener.listen(adopting: listening) }
         #expect(fcntl(listening, F_GETFL) & O_NONBLOCK == 0)
         #expect(fcntl(listening, F_GETFD) & FD_CLOEXEC == 0)
-        listener.options.keepAlive = nil
+        listener.options.bindToDevice = nil
         let copy = dup(listening)
         try listener.listen(adopting: copy)
         try loop.end()

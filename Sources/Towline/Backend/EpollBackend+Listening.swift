@@ -22,7 +22,7 @@ extension EpollBackend {
         }
         if options.reusePort { try SocketOptions.set(number, SOL_SOCKET, SO_REUSEPORT, 1) }
         // Accepted sockets inherit these, so that none of them costs a call of its own.
-        try options.apply(to: number, family: family)
+        try options.apply(to: number, family: family, for: .listening)
         // The file that the bind makes has the mode of the socket, without what the mask takes.
         if let permissions {
             try checkedSystemCall("fchmod") { fchmod(number, mode_t(permissions)) }

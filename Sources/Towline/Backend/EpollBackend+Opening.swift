@@ -121,7 +121,7 @@ extension EpollBackend {
         guard let entry = entry(of: id), entry.pointee.descriptor >= 0 else { return }
         let descriptor = entry.pointee.descriptor
         let family = Self.localAddress(of: descriptor)?.family ?? AF_UNIX
-        try options.apply(to: descriptor, family: family)
+        try options.apply(to: descriptor, family: family, for: .connected)
     }
 
     func localAddress(of id: SocketID) -> SocketAddress? {

@@ -79,6 +79,7 @@ struct SkippedCallbacks: OptionSet {
     static let didWrite = SkippedCallbacks(rawValue: 1 << 0)
     static let didProgressRead = SkippedCallbacks(rawValue: 1 << 1)
     static let didProgressWrite = SkippedCallbacks(rawValue: 1 << 2)
+    static let didDisconnect = SkippedCallbacks(rawValue: 1 << 3)
 
     /// All that a write is told of with.
     static let allOfWrites = SkippedCallbacks(rawValue: 1 << 0 | 1 << 2)

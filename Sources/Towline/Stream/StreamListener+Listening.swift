@@ -142,7 +142,7 @@ extension StreamListener {
         let address = try adopted.localAddress()
         let saved = try adopted.prepare()
         do throws(SystemCallError) {
-            try options.apply(to: descriptor, family: address.family)
+            try options.apply(to: descriptor, family: address.family, for: .listening)
             let id = try takeSlot(reactor)
             places.append(Place(id: id, address: address))
             try reactor.backend.adopt(descriptor, as: id, kind: .listener)
@@ -168,6 +168,7 @@ extension StreamListener {
             let call = "listen(backlog: \(backlog))"
             throw .invalidArgument(InvalidArgument(call, "backlog must be 1 or more", file, line))
         }
+        try options.check("listen", file, line)
         return reactor
     }
 

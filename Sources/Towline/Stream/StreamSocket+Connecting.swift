@@ -29,6 +29,7 @@ extension StreamSocket {
         guard relayReference?.takeUnretainedValue().target != nil else { throw .noDelegate }
         let nanoseconds = try Self.nanoseconds(of: timeout, "connect", file, line)
         try Self.check(address, file, line)
+        try extras?.options.check("connect", file, line)
         try enterTable(of: reactor)
         lifecycle.start(connecting: true)
         peer = address

@@ -141,14 +141,16 @@ extension StreamSocket {
 
     /// The descriptor is gone: the terminal callback, on a socket that is idle already.
     func sayFarewell(_ reactor: Reactor) {
-        let report = makeReport(reactor)
         let relay = relayReference?.takeUnretainedValue()
+        // Nobody would look at it where the callback is known to do nothing.
+        let isSkipped = relay?.skipped.contains(.didDisconnect) ?? true
+        let report = isSkipped ? nil : makeReport(reactor)
         removeTimer(reactor)
         if let owner = reactor.table.remove(socketID) { reactor.bury(owner) }
         reactor.counters.closed &+= 1
         becomeIdle()
         leaveOrigin(reactor)
-        if let relay, reactor.pin(relay) { relay.didDisconnect(self, report) }
+        if let relay, let report, reactor.pin(relay) { relay.didDisconnect(self, report) }
         // A kept handler is let go of now, unless the callback has started the socket again.
         if let relay, relay.kept != nil, lifecycle.phase == .idle,
             relayReference?.takeUnretainedValue() === relay
@@ -158,6 +160,19 @@ extension StreamSocket {
         if lifecycle.phase == .idle { forgetAddresses() }
         reactor.noteFreeDescriptor()
         reactor.whenSocketEnds?()
+    }
+
+    /// Asks for the local address while there is a descriptor to ask, if the farewell may.
+    ///
+    /// Only the kernel knows it of a socket that a listener on every interface has accepted; asked
+    /// at the accept, it would cost each connection a call.
+    func rememberLocalAddress(_ reactor: Reactor) {
+        guard extras?.localAddress == nil, extras?.phase != .connecting,
+            let relay = relayReference?.takeUnretainedValue(),
+            !relay.skipped.contains(.didDisconnect),
+            let address = reactor.backend.localAddress(of: socketID)
+        else { return }
+        makeExtras().localAddress = address
     }
 
     /// Holds a kept handler weakly from here on: no farewell comes that would let go of it, and it
@@ -183,7 +198,8 @@ extension StreamSocket {
 
     /// What only some reports have.
     private func makeReportDetails() -> DisconnectReport.Details {
-        guard kept != nil || reads.count > 1 || !writes.isEmpty || extras != nil else {
+        let hasAttempts = extras.map { !$0.attempts.isEmpty } ?? false
+        guard kept != nil || reads.count > 1 || !writes.isEmpty || hasAttempts else {
             return reads.current.map { .oneRead(tag: $0.tag) } ?? .none
         }
         return .several(

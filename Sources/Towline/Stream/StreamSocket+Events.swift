@@ -351,6 +351,7 @@ extension StreamSocket {
             let id = socketID
             reportFinishedWrites(reactor)
             let manner = socketID == id ? extras?.closingManner : nil
+            if socketID == id { rememberLocalAddress(reactor) }
             reactor.backend.close(id, manner ?? .end)
         case .noteTime(let now):
             noteTime(now, reactor)

@@ -146,8 +146,7 @@ public final class StreamSocket {
 
     /// Where the connection begins on this host; `nil` while it is not established.
     ///
-    /// Asked of the kernel once and remembered, so that it still answers in the terminal callback
-    /// if it was asked before.
+    /// Asked of the kernel once and remembered; still answers in the terminal callback.
     public var localAddress: SocketAddress? {
         guard isOnThread("localAddress") else { return nil }
         if let known = extras?.localAddress { return known }
@@ -155,33 +154,6 @@ public final class StreamSocket {
         let address = reference.reactor?.backend.localAddress(of: socketID)
         makeExtras().localAddress = address
         return address
-    }
-
-    /// What the kernel is asked for; takes effect with the next start.
-    ///
-    /// An accepted socket begins with its listener's.
-    public var options: SocketOptions {
-        get { isOnThread("options") ? extras?.options ?? SocketOptions() : SocketOptions() }
-        set {
-            guard isOnThread("options") else { return }
-            makeExtras().options = newValue
-        }
-    }
-
-    /// Changes the options of a live socket, and those of the next start.
-    ///
-    /// - Parameter options: The options; those that are `nil` stay what they are.
-    /// - Throws: ``SocketError/system(_:)`` with the option that the kernel refused; those before
-    ///   it stay set. ``SocketError/notConnected``, ``SocketError/wrongThread``.
-    public func apply(_ options: SocketOptions) throws(SocketError) {
-        let reactor = try reactorForCall("apply(_:)")
-        guard lifecycle.phase == .connected else { throw .notConnected }
-        do {
-            try reactor.backend.apply(options, to: socketID)
-        } catch {
-            throw .system(error)
-        }
-        makeExtras().options = options
     }
 
     /// What happens when the peer sends its end; ``HalfClosePolicy/finishWrites``.

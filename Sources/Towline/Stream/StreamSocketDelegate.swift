@@ -95,8 +95,10 @@ extension StreamSocketDelegate {
         socket.noteDefault(.didWrite, of: self)
     }
 
-    /// Does nothing.
-    public func socket(_ socket: StreamSocket, didDisconnect report: DisconnectReport) {}
+    /// Does nothing, and says so: the socket does not tell this delegate again.
+    public func socket(_ socket: StreamSocket, didDisconnect report: DisconnectReport) {
+        socket.noteDefault(.didDisconnect, of: self)
+    }
 
     /// Does nothing.
     public func socketPeerDidHangUp(_ socket: StreamSocket) throws {}
