@@ -30,6 +30,9 @@ public indirect enum SocketError: Error, Sendable, CustomStringConvertible {
     /// Our own end was asked for by `shutdownWrite()`; nothing more can be written.
     case writeClosed
 
+    /// As many reads are queued as ``StreamSocket/maxQueuedReads`` allows.
+    case readQueueFull(limit: Int)
+
     /// More bytes wait to be sent than the limit allows.
     case writeQueueFull(waiting: Int, limit: Int)
 
@@ -80,6 +83,8 @@ public indirect enum SocketError: Error, Sendable, CustomStringConvertible {
         case .disconnectPending: "call refused: a disconnect is pending"
         case .readClosed: "read refused: the peer has sent its end"
         case .writeClosed: "write refused: the writing side is shut down"
+        case .readQueueFull(let limit):
+            "read refused: \(limit) reads are queued, which is the limit"
         case .writeQueueFull(let waiting, let limit):
             "write refused: \(waiting) bytes wait to be sent, the limit is \(limit)"
         case .wrongThread:
@@ -139,6 +144,8 @@ extension SocketError: Equatable {
             .writeQueueFull(let otherWaiting, let otherLimit)
         ):
             waiting == otherWaiting && limit == otherLimit
+        case (.readQueueFull(let left), .readQueueFull(let right)):
+            left == right
         case (.readTimedOut(let left), .readTimedOut(let right)):
             left == right
         case (.writeTimedOut(let left), .writeTimedOut(let right)):

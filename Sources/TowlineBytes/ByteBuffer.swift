@@ -14,6 +14,14 @@ package final class ByteBuffer {
     private var head = 0
     private var tail = 0
 
+    /// How many loans run in which bytes may not be moved, and how many of the first bytes are
+    /// consumed when the outer one ends.
+    private var loanCount = 0
+    private var lentCount = 0
+
+    /// What was put in front during a loan.
+    private var aside: ByteBuffer?
+
     /// The most bytes of store that an empty buffer keeps; what exceeds it is given back.
     private let keptCapacity: Int
 
@@ -49,6 +57,66 @@ package final class ByteBuffer {
         return try body(RawSpan(_unsafeBytes: bytes))
     }
 
+    // MARK: Loans
+
+    /// Lends the first bytes, and consumes them when `body` has returned.
+    ///
+    /// Within it, bytes may be put in front: they will be behind the ones that are lent, and in
+    /// front of all others. Nothing else may be changed.
+    ///
+    /// - Parameters:
+    ///   - byteCount: 0 through ``count``.
+    ///   - body: What to do with them.
+    package func lendFirst(_ byteCount: Int, _ body: (RawSpan) -> Void) {
+        precondition(loanCount == 0, "what is to be consumed is lent once")
+        lentCount = byteCount
+        lend(0..<byteCount, body)
+    }
+
+    /// Lends all bytes but those that are lent already, to be consumed.
+    ///
+    /// The same may be done within `body` as for ``lendFirst(_:_:)``.
+    package func lendWaiting<Result, Failure: Error>(
+        _ body: (RawSpan) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try lend(lentCount..<count, body)
+    }
+
+    private func lend<Result, Failure: Error>(
+        _ range: Range<Int>,
+        _ body: (RawSpan) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        loanCount += 1
+        defer { endLoan() }
+        return try withBytes { bytes throws(Failure) in try body(bytes.extracting(range)) }
+    }
+
+    private func endLoan() {
+        loanCount -= 1
+        guard loanCount == 0 else { return }
+        consume(lentCount)
+        lentCount = 0
+        guard let front = aside else { return }
+        aside = nil
+        front.withBytes { prepend($0) }
+    }
+
+    /// The number of bytes that are neither consumed nor lent to be.
+    package var waitingCount: Int { count - lentCount + (aside?.count ?? 0) }
+
+    /// Whether those bytes lie together.
+    package var isContiguous: Bool { aside == nil }
+
+    /// Those bytes.
+    package var waitingBytes: [UInt8] {
+        let front = aside?.withBytes { $0.withUnsafeBytes { [UInt8]($0) } } ?? []
+        return withBytes { bytes in
+            bytes.extracting(lentCount..<bytes.byteCount).withUnsafeBytes { front + $0 }
+        }
+    }
+
+    // MARK: Changes
+
     /// Copies `bytes` behind what is there.
     package func append(_ bytes: RawSpan) {
         let added = bytes.byteCount
@@ -65,6 +133,12 @@ package final class ByteBuffer {
     package func prepend(_ bytes: RawSpan) {
         let added = bytes.byteCount
         guard added > 0 else { return }
+        guard loanCount == 0 else {
+            let front = aside ?? ByteBuffer()
+            aside = front
+            front.prepend(bytes)
+            return
+        }
         if head < added {
             let waiting = count
             let target = makeRoom(for: added)

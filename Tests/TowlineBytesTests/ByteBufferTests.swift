@@ -4,6 +4,40 @@ import Testing
 @testable import TowlineBytes
 
 @Suite("Byte buffer") struct ByteBufferTests {
+    @Test(
+        "What is put in front during a loan comes behind the lent bytes, and before the rest (R9)"
+    )
+    func loans() {
+        for count in 0...5 {
+            let buffer = ByteBuffer()
+            [UInt8](1...5).withUnsafeBytes { buffer.append(RawSpan(_unsafeBytes: $0)) }
+            buffer.lendFirst(count) { lent in
+                #expect(buffer.waitingCount == 5 - count)
+                #expect(buffer.isContiguous)
+                for round in 0..<40 {
+                    let front = [UInt8](repeating: UInt8(100 + round), count: 10)
+                    front.withUnsafeBytes { buffer.prepend(RawSpan(_unsafeBytes: $0)) }
+                }
+                let isWhole = lent.withUnsafeBytes {
+                    [UInt8]($0) == Array([UInt8](1...5).prefix(count))
+                }
+                #expect(isWhole, "nothing was moved")
+                #expect(!buffer.isContiguous)
+                #expect(buffer.waitingCount == 405 - count)
+                #expect(buffer.waitingBytes.first == 139)
+                buffer.lendWaiting { rest in
+                    let bytes = rest.withUnsafeBytes { Array($0) }
+                    #expect(bytes == Array([UInt8](1...5).dropFirst(count)))
+                }
+            }
+            #expect(buffer.count == 405 - count)
+            let bytes = buffer.withBytes { $0.withUnsafeBytes { Array($0) } }
+            #expect(bytes.prefix(10) == [UInt8](repeating: 139, count: 10)[...])
+            #expect(bytes.suffix(5 - count) == [UInt8](1...5).suffix(5 - count))
+            #expect(buffer.waitingBytes == bytes)
+        }
+    }
+
     @Test("A new buffer is empty, owns no memory, and lends nothing")
     func emptyBuffer() {
         let buffer = ByteBuffer()

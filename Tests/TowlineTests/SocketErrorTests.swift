@@ -36,6 +36,12 @@ import Testing
         (.readClosed, "read refused: the peer has sent its end"),
         (.writeClosed, "write refused: the writing side is shut down"),
         (
+            .readQueueFull(limit: 8), "read refused: 8 reads are queued, which is the limit"
+        ),
+        (
+            .readQueueFull(limit: 9), "read refused: 9 reads are queued, which is the limit"
+        ),
+        (
             .writeQueueFull(waiting: 70, limit: 64),
             "write refused: 70 bytes wait to be sent, the limit is 64"
         ),
@@ -139,6 +145,7 @@ import Testing
             case .disconnectPending: "disconnectPending"
             case .readClosed: "readClosed"
             case .writeClosed: "writeClosed"
+            case .readQueueFull: "readQueueFull"
             case .writeQueueFull: "writeQueueFull"
             case .wrongThread: "wrongThread"
             case .reactorStopped: "reactorStopped"
@@ -153,6 +160,6 @@ import Testing
             case .handler: "handler"
             }
         }
-        #expect(Set(Self.texts.map { name($0.0) }).count == 21)
+        #expect(Set(Self.texts.map { name($0.0) }).count == 22)
     }
 }

@@ -162,12 +162,17 @@ struct ReadQueue {
         rest = nil
     }
 
-    private mutating func makeCurrent(_ request: ReadRequest) {
-        first = request
-        isPlain = request.isPlain
+    /// Other bytes stand in front of those that the current read was matched with.
+    mutating func beginMatchingAnew() {
         searchedCount = 0
         matchedCount = 0
         isMatched = false
+    }
+
+    private mutating func makeCurrent(_ request: ReadRequest) {
+        first = request
+        isPlain = request.isPlain
+        beginMatchingAnew()
     }
 
     /// Matches the current read with bytes at hand: the ones from before, and more behind them.

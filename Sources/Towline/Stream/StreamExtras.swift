@@ -12,6 +12,9 @@ final class StreamExtras {
     var finishTimeout = StreamSocket.defaultFinishTimeout
     var lingerTimeout = StreamSocket.defaultLingerTimeout
 
+    /// How many reads may be queued; `nil`, no limit.
+    var maxQueuedReads: Int?
+
     /// Outlives the connection until its farewell has been said.
     var localAddress: SocketAddress?
 

@@ -84,7 +84,7 @@ extension StreamSocket {
     }
 
     @inline(__always)
-    private func isSkipping(_ callbacks: SkippedCallbacks) -> Bool {
+    func isSkipping(_ callbacks: SkippedCallbacks) -> Bool {
         guard let relay = relayReference else { return true }
         return relay._withUnsafeGuaranteedRef { $0.skipped.contains(callbacks) }
     }
@@ -103,157 +103,6 @@ extension StreamSocket {
         }
     }
 
-    // MARK: Matching bytes with reads
-
-    /// Delivers kept and fresh bytes to the reads of the queue, in place where one piece holds a
-    /// whole read; keeps what no read has taken.
-    ///
-    /// `fresh` is what was just received, and empty when only kept bytes are looked at.
-    private func serve(_ fresh: RawSpan, _ reactor: Reactor) {
-        let id = socketID
-        var offset = 0
-        var callbackCount = 0
-        let limit = reactor.configuration.budget.callbacksPerSocket
-        reactor.beginCallbacks(of: socketID, lending: fresh)
-        while let read = reads.current, lifecycle.phase == .connected, callbackCount < limit {
-            let rest = fresh.extracting(offset..<fresh.byteCount)
-            let hasDelivered: Bool
-            if let kept {
-                offset += keep(rest, for: read, in: kept)
-                hasDelivered = deliver(read, keptIn: kept, reactor)
-            } else {
-                guard !rest.isEmpty || hasAll(of: read) else { break }
-                let taken = deliver(read, in: rest, reactor)
-                hasDelivered = taken > 0
-                offset += taken
-            }
-            guard hasDelivered else { break }
-            callbackCount += 1
-        }
-        // A callback may have left the connection for another, whose bytes these are not.
-        if socketID == id, lifecycle.phase == .connected || lifecycle.phase == .disconnecting {
-            keep(fresh.extracting(offset..<fresh.byteCount))
-        }
-        reactor.endCallbacks()
-        if callbackCount == limit, !reads.isEmpty { list(for: .serveAgain, reactor) }
-    }
-
-    /// Moves as many fresh bytes behind the kept ones as the read can need.
-    private func keep(_ fresh: RawSpan, for read: ReadRequest, in kept: ByteBuffer) -> Int {
-        let count: Int
-        switch read.kind {
-        case .any:
-            count = 0
-        case .length:
-            count = min(fresh.byteCount, max(0, read.limit - kept.count))
-        case .delimiter, .end:
-            count = fresh.byteCount
-        }
-        kept.append(fresh.extracting(0..<count))
-        return count
-    }
-
-    /// Whether the read goes up to the peer's end, and that is right behind the bytes at hand.
-    private func hasAll(of read: ReadRequest) -> Bool {
-        guard read.kind == .end, case .ended = inputEnd else { return false }
-        return true
-    }
-
-    /// Delivers the read from fresh bytes if they complete it; the number of bytes it took.
-    private func deliver(_ read: ReadRequest, in bytes: RawSpan, _ reactor: Reactor) -> Int {
-        switch reads.match(bytes, isAll: hasAll(of: read)) {
-        case .complete(let count):
-            let result = bytes.extracting(0..<count)
-            return deliver(read, result, newBytes: count, reactor) ? count : 0
-        case .incomplete:
-            keep(bytes)
-            reportReadProgress(read, newBytes: bytes.byteCount, done: bytes.byteCount, reactor)
-            // Taken, but nothing is delivered: there is no byte left to go on with.
-            return bytes.byteCount
-        case .tooLong:
-            giveUp(read, reactor)
-            return 0
-        }
-    }
-
-    /// Delivers the read from kept bytes if they complete it.
-    private func deliver(_ read: ReadRequest, keptIn kept: ByteBuffer, _ reactor: Reactor) -> Bool {
-        let known = extras?.readProgress ?? 0
-        switch kept.withBytes({ reads.match($0, isAll: hasAll(of: read)) }) {
-        case .complete(let count):
-            let isDelivered = kept.withBytes { bytes in
-                deliver(read, bytes.extracting(0..<count), newBytes: count - known, reactor)
-            }
-            guard isDelivered else { return false }
-            kept.consume(count)
-            if kept.isEmpty, self.kept === kept { dropKept() }
-            return true
-        case .incomplete:
-            reportReadProgress(read, newBytes: kept.count - known, done: kept.count, reactor)
-            return false
-        case .tooLong:
-            giveUp(read, reactor)
-            return false
-        }
-    }
-
-    /// Ends the current read with its bytes.
-    ///
-    /// - Returns: Whether it has ended so; not if the last report of its progress led to its being
-    ///   cancelled, when the next read has the bytes, or to a disconnect, for whose report read and
-    ///   bytes then stay.
-    private func deliver(
-        _ read: ReadRequest,
-        _ bytes: RawSpan,
-        newBytes: Int,
-        _ reactor: Reactor
-    ) -> Bool {
-        if read.kind != .any {
-            reportReadProgress(read, newBytes: newBytes, done: bytes.byteCount, reactor)
-            guard lifecycle.phase == .connected, reads.current?.id == read.id else { return false }
-            extras?.readProgress = 0
-            if read.kind == .end { inputEnd = .endedAndRead }
-        }
-        reads.removeFirst()
-        call(reactor) { try $0.didRead(self, bytes, read.tag) }
-        return true
-    }
-
-    private func reportReadProgress(
-        _ read: ReadRequest,
-        newBytes: Int,
-        done: Int,
-        _ reactor: Reactor
-    ) {
-        guard read.kind != .any, newBytes > 0, !isSkipping(.didProgressRead) else { return }
-        makeExtras().readProgress = done
-        let progress = IOProgress(newBytes: newBytes, bytesDone: done, total: read.total)
-        call(reactor) { try $0.didProgressRead(self, read.tag, progress) }
-    }
-
-    /// What would complete the read is not within its limit.
-    private func giveUp(_ read: ReadRequest, _ reactor: Reactor) {
-        let error: SocketError =
-            read.kind == .end
-            ? .endNotFound(tag: read.tag, limit: read.limit)
-            : .delimiterNotFound(tag: read.tag, limit: read.limit)
-        disconnect(because: error, reactor)
-    }
-
-    private func keep(_ bytes: RawSpan) {
-        guard !bytes.isEmpty else { return }
-        if kept == nil {
-            kept = ByteBuffer()
-            obstacles.insert(.hasKeptBytes)
-        }
-        kept?.append(bytes)
-    }
-
-    private func dropKept() {
-        kept = nil
-        obstacles.remove(.hasKeptBytes)
-    }
-
     // MARK: Ends
 
     /// The peer's end or a failure came.
@@ -262,12 +111,20 @@ extension StreamSocket {
     private func noteEnd(_ end: InputEnd, _ reactor: Reactor) {
         obstacles.insert(.inputHasEnded)
         inputEnd = end
-        if kept != nil, reads.isEmpty {
-            // Nothing else tells of an end behind bytes that nobody has asked for.
-            noteHangUp(reactor)
-        } else {
-            settle(reactor)
-        }
+        settleBehindEnd(reactor)
+    }
+
+    /// Settles; first tells of an end that waits behind bytes, since nothing else does.
+    private func settleBehindEnd(_ reactor: Reactor) {
+        if endHasToWait { noteHangUp(reactor) } else { settle(reactor) }
+    }
+
+    /// Whether the end is behind bytes, or a read, that only the user lets go on.
+    private var endHasToWait: Bool {
+        guard let end = inputEnd, lifecycle.phase == .connected else { return false }
+        if kept != nil { return reads.isEmpty || obstacles.contains(.readsArePaused) }
+        guard case .ended = end, obstacles.contains(.readsArePaused) else { return false }
+        return reads.current?.kind == .end
     }
 
     /// The peer has gone, or sent its end, behind bytes that no read has taken.
@@ -282,13 +139,14 @@ extension StreamSocket {
     /// Lets the end take effect, if no read can still be served with kept bytes.
     func applyEnd(_ reactor: Reactor) {
         guard let end = inputEnd else { return }
-        if lifecycle.phase == .connected, let read = reads.current, hasAll(of: read) {
-            list(for: .serveAgain, reactor)
-            return
-        }
-        if kept != nil, lifecycle.phase == .connected {
+        if lifecycle.phase == .connected {
             // Bytes that nobody has asked for stay for whoever will; the peer's end is behind them.
-            guard !reads.isEmpty, !listed.contains(.serveAgain) else { return }
+            guard !endHasToWait else { return }
+            if let read = reads.current, hasAll(of: read) {
+                list(for: .serveAgain, reactor)
+                return
+            }
+            guard kept == nil || !listed.contains(.serveAgain) else { return }
         }
         inputEnd = nil
         switch end {
@@ -336,12 +194,8 @@ extension StreamSocket {
             } else {
                 serve(RawSpan(), reactor)
             }
-            if inputEnd != nil, kept != nil, reads.isEmpty {
-                // The end came while reads were waiting for kept bytes, and they have left some.
-                noteHangUp(reactor)
-            } else {
-                settle(reactor)
-            }
+            // The end may have come while reads waited for kept bytes, and they have left some.
+            settleBehindEnd(reactor)
         case .reportWrites:
             listed.remove(.reportWrites)
             reportWrites(reactor)
@@ -467,9 +321,10 @@ extension StreamSocket {
         if writes.hasQueued, !writes.isSending { flushQueued(reactor) }
         followCurrentOperations(reactor)
         // A read that a callback of another kind has asked for; an end waits for it, too.
-        if kept != nil, reads.isUnmatched { list(for: .serveAgain, reactor) }
+        let isPausing = obstacles.contains(.readsArePaused)
+        if kept != nil, reads.isUnmatched, !isPausing { list(for: .serveAgain, reactor) }
         applyEnd(reactor)
-        if inputEnd != nil, reads.isEmpty, !obstacles.contains(.toldHangUp) {
+        if endHasToWait, !obstacles.contains(.toldHangUp) {
             // The read that the end waited behind was cancelled, or has left some of its bytes.
             list(for: .serveAgain, reactor)
         }
@@ -479,7 +334,7 @@ extension StreamSocket {
         perform(lifecycle.queuesChanged(queues), reactor)
         guard lifecycle.phase == .connected else { return }
         // While kept bytes wait for their turn, no more are let in: a fast peer would fill memory.
-        if reads.isEmpty || kept != nil && listed.contains(.serveAgain) {
+        if reads.isEmpty || isPausing || kept != nil && listed.contains(.serveAgain) {
             pause(reactor)
         } else {
             resume(reactor)

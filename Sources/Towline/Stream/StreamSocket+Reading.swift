@@ -25,8 +25,8 @@ extension StreamSocket {
     /// - Returns: A name for the read.
     /// - Throws: ``SocketError/invalidArgument(_:)``, ``SocketError/notConnected``,
     ///   ``SocketError/disconnectPending``, ``SocketError/readClosed``,
-    ///   ``SocketError/wrongThread``, ``SocketError/reactorStopped``. Nothing is changed then, and
-    ///   nothing called back.
+    ///   ``SocketError/readQueueFull(limit:)``, ``SocketError/wrongThread``,
+    ///   ``SocketError/reactorStopped``. Nothing is changed then, and nothing called back.
     @discardableResult
     public func read(
         maxLength: Int? = nil,
@@ -191,6 +191,9 @@ extension StreamSocket {
         let nanoseconds = try Self.nanoseconds(of: timeout, "read", file, line)
         try checkOpen()
         if lifecycle.peerHasEnded { throw .readClosed }
+        if let limit = extras?.maxQueuedReads, reads.count >= limit {
+            throw .readQueueFull(limit: limit)
+        }
         let id = reactor.takeOperationID()
         reads.append(
             ReadRequest(
@@ -238,7 +241,7 @@ extension StreamSocket {
     func readsChanged(_ reactor: Reactor) {
         guard lifecycle.phase == .connected else { return }
         followCurrentRead(reactor)
-        guard !reads.isEmpty else {
+        guard !reads.isEmpty, !obstacles.contains(.readsArePaused) else {
             pause(reactor)
             return
         }

@@ -11,10 +11,10 @@ extension StreamSocket {
 
     /// The current read may be another one.
     func followCurrentRead(_ reactor: Reactor) {
-        let isTimed = reads.currentTimeout != .max
-        guard isTimed || extras?.timeouts.readOperation != nil else { return }
-        let extras = makeExtras()
-        let hasChanged = extras.timeouts.follow(read: reads.current, now: reactor.backend.now)
+        // While reads are paused, no clock runs.
+        let read = obstacles.contains(.readsArePaused) ? nil : reads.current
+        guard read?.timeout ?? .max != .max || extras?.timeouts.readOperation != nil else { return }
+        let hasChanged = makeExtras().timeouts.follow(read: read, now: reactor.backend.now)
         if hasChanged { armTimer(reactor) }
     }
 

@@ -323,4 +323,6 @@ struct Obstacles: OptionSet {
     static let toldHangUp = Obstacles(rawValue: 1 << 8)
     /// Our end was asked for; nothing may be written any more.
     static let hasEndedWriting = Obstacles(rawValue: 1 << 9)
+    /// The user wants no read to go on.
+    static let readsArePaused = Obstacles(rawValue: 1 << 10)
 }
