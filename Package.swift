@@ -11,7 +11,7 @@ let strict: [SwiftSetting] = [
 ]
 
 /// The files of `Examples`, each the one source of the target with its name.
-let examples = ["Demo", "EchoServer", "FirstClient", "FirstServer"]
+let examples = ["Demo", "EchoServer", "FirstClient", "FirstServer", "HostedReactor"]
 
 func example(_ name: String) -> Target {
     .executableTarget(
@@ -35,6 +35,7 @@ let package = Package(
         .library(name: "Towline", targets: ["Towline"]),
         .library(name: "TowlineTestKit", targets: ["TowlineTestKit"]),
         .executable(name: "echo-server", targets: ["EchoServer"]),
+        .executable(name: "hosted-reactor", targets: ["HostedReactor"]),
     ],
     targets: [
         .target(name: "CLinux"),

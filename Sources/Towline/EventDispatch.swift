@@ -1,6 +1,6 @@
 extension Reactor: EventSink {
     package func waitEnded(at now: MonotonicInstant) {
-        jobs.endSleep()
+        jobs.endSleep(at: now)
         waitReturned = now
     }
 
@@ -48,6 +48,14 @@ extension Reactor: EventSink {
 
     /// Has an owner do its part of a step of the turn.
     func perform(_ work: OwnerWork, for id: SocketID) {
+        guard _slowPath(watch != nil) else {
+            performUnwatched(work, for: id)
+            return
+        }
+        watching(caller(of: id), id) { performUnwatched(work, for: id) }
+    }
+
+    private func performUnwatched(_ work: OwnerWork, for id: SocketID) {
         guard let slot = table.slot(of: id)?.pointee else { return }
         switch slot.kind {
         case .stream:
@@ -111,6 +119,27 @@ extension Reactor: EventSink {
         for id in waiting { perform(.noteFreeDescriptor, for: id) }
     }
 
+    /// What is open just now, and what waits to be sent.
+    func takeCensus() -> Census {
+        var census = Census()
+        for number in 1..<table.usedSlots {
+            // In bounds: every slot below `usedSlots` is initialised.
+            let slot = table.slots[number]
+            switch slot.kind {
+            case .listener:
+                census.listeners += 1
+            case .stream:
+                let id = SocketID(slot: number, generation: slot.generation)
+                slot.owner(as: StreamSocket.self).takeUnretainedValue().count(in: &census, id)
+            case .plain, .remnant:
+                census.others += 1
+            case .free:
+                break
+            }
+        }
+        return census
+    }
+
     /// The socket that `id` names; `nil` once that connection has ended.
     public func streamSocket(_ id: SocketID) -> StreamSocket? {
         guard isOnThread || life == .fresh else {
@@ -119,5 +148,20 @@ extension Reactor: EventSink {
         }
         guard let slot = table.slot(of: id)?.pointee, slot.kind == .stream else { return nil }
         return slot.owner(as: StreamSocket.self).takeUnretainedValue()
+    }
+}
+
+extension StreamSocket {
+    fileprivate func count(in census: inout Census, _ id: SocketID) {
+        switch lifecycle.phase {
+        case .connecting: census.connecting += 1
+        case .connected: census.connected += 1
+        case .finishing, .disconnecting, .idle: census.ending += 1
+        }
+        let waiting = writes.pendingBytes
+        census.queuedBytes += waiting
+        guard waiting > census.mostQueuedBytes else { return }
+        census.mostQueuedBytes = waiting
+        census.slowestSocket = id
     }
 }

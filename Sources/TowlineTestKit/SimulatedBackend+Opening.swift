@@ -9,13 +9,16 @@ extension SimulatedBackend {
     ///   - descriptor: The descriptor.
     ///   - id: Whom it belongs to from now on.
     ///   - kind: A stream, or something only to be read.
-    /// - Throws: `EBADF` for a number that is none of ours; an injected failure. The descriptor is
-    ///   then still the caller's.
+    /// - Throws: `EBADF` for a number that is none of ours, `EPERM` for one that is only to be
+    ///   watched; an injected failure. The descriptor is then still the caller's.
     package func adopt(
         _ descriptor: CInt,
         as id: SocketID,
         kind: SocketKind
     ) throws(SystemCallError) {
+        guard kind != .watched else {
+            throw SystemCallError(call: SimulatedCall.watch.rawValue, errno: EPERM)
+        }
         guard let end = unadopted[descriptor] else {
             throw SystemCallError(call: SimulatedCall.watch.rawValue, errno: EBADF)
         }

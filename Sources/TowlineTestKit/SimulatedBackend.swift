@@ -163,7 +163,7 @@ package final class SimulatedBackend: Backend {
             return
         }
         switch entry.kind {
-        case .stream, .plain: serveStream(entry, sink)
+        case .stream, .plain, .watched: serveStream(entry, sink)
         case .listener: acceptConnections(entry, sink)
         }
     }
@@ -235,6 +235,14 @@ package final class SimulatedBackend: Backend {
         entry.listener = nil
         entry.descriptor = nil
     }
+
+    /// Nothing that a real loop could watch.
+    package func makeReadinessDescriptor() throws(SystemCallError) -> CInt {
+        throw SystemCallError(call: SimulatedCall.wait.rawValue, errno: ENOTSUP)
+    }
+
+    /// Does nothing: there is no host.
+    package func armReadiness(at deadline: MonotonicInstant?) {}
 
     /// Whether ``deliverResults(into:)`` has something to hand out.
     package var hasResults: Bool { !results.isEmpty }

@@ -37,7 +37,7 @@ import Testing
             #expect(wakes.value == 1)
             #expect(queue.wakesWritten == 1)
             #expect(queue.wakesSaved == 9)
-            queue.endSleep()
+            queue.endSleep(at: MonotonicInstant(nanoseconds: 1))
             _ = queue.append { _ in }
             #expect(wakes.value == 1, "it is up already")
             _ = queue.takeAll()
@@ -53,6 +53,32 @@ import Testing
             _ = queue.append { _ in }
             #expect(!queue.beginSleep())
             _ = queue.append { _ in }
+            #expect(wakes.value == 0)
+        }
+    }
+
+    @Test(
+        "What the turning thread posts needs no wake, and comes before what others post (WK1, AX2)"
+    )
+    func ownJobs() {
+        withQueue { queue, wakes in
+            let numbers = Mutex<[Int]>([])
+            @Sendable func note(_ number: Int) { numbers.withLock { $0.append(number) } }
+            queue.beginTurn()
+            #expect(queue.isTurningHere)
+            _ = queue.append { _ in note(1) }
+            #expect(!queue.isEmpty)
+            #expect(!queue.beginSleep(), "there is work")
+            #expect(queue.wakesSaved == 0, "nobody was asked to wake")
+            let other = Worker {
+                #expect(!queue.isTurningHere)
+                _ = queue.append { _ in note(2) }
+            }
+            other.join()
+            queue.endTurn()
+            _ = queue.append { _ in note(3) }
+            run(queue.takeAll())
+            #expect(numbers.withLock { $0 } == [1, 2, 3])
             #expect(wakes.value == 0)
         }
     }
@@ -118,9 +144,9 @@ import Testing
         body(JobQueue(wake: { wakes.add() }), wakes)
     }
 
-    private func run(_ jobs: [JobQueue.Job?]) {
+    private func run(_ jobs: [Job?]) {
         guard let reactor = try? Reactor(.init(), backend: ManualBackend()) else { return }
-        for job in jobs { job?(reactor) }
+        for job in jobs { job?.run(with: reactor) }
     }
 }
 

@@ -1,3 +1,6 @@
+import Glibc
+import Synchronization
+
 @testable import Towline
 
 /// A backend without sockets whose clock stands where a test puts it, so that timers and jobs are
@@ -7,7 +10,19 @@
 final class ManualBackend: Backend {
     let name = "manual"
     var figures = BackendFigures()
-    let wake: @Sendable () -> Void = {}
+    let wake: @Sendable () -> Void
+
+    /// How often it was woken.
+    var wakeCount: Int { wakes.value.load(ordering: .relaxed) }
+    private let wakes = WakeCount()
+
+    init() {
+        wake = { [wakes] in wakes.value.add(1, ordering: .relaxed) }
+    }
+
+    private final class WakeCount: Sendable {
+        let value = Atomic(0)
+    }
 
     /// What the clock says.
     var time = MonotonicInstant(nanoseconds: 1_000_000_000)
@@ -45,7 +60,13 @@ final class ManualBackend: Backend {
         time = time.advanced(by: duration)
     }
 
-    func now() -> MonotonicInstant { time }
+    /// How often the clock was read.
+    private(set) var clockReadings = 0
+
+    func now() -> MonotonicInstant {
+        clockReadings += 1
+        return time
+    }
 
     func adopt(_ descriptor: CInt, as id: SocketID, kind: SocketKind) throws(SystemCallError) {}
     func discard(_ descriptor: CInt) {}
@@ -135,6 +156,22 @@ final class ManualBackend: Backend {
     }
 
     var hasResults: Bool { !closed.isEmpty }
+
+    /// Where the readiness was armed, call by call.
+    private(set) var alarms: [MonotonicInstant?] = []
+    /// What is handed out as readiness descriptor; `nil`, it is refused.
+    var readinessDescriptor: CInt?
+
+    func makeReadinessDescriptor() throws(SystemCallError) -> CInt {
+        guard let readinessDescriptor else {
+            throw SystemCallError(call: "wait", errno: ENOTSUP)
+        }
+        return readinessDescriptor
+    }
+
+    func armReadiness(at deadline: MonotonicInstant?) {
+        alarms.append(deadline)
+    }
 
     func shutDown() {}
 }

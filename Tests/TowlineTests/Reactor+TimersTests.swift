@@ -46,6 +46,45 @@ import Testing
         #expect(fired.names == ["a"])
     }
 
+    @Test("Timers with a tolerance meet at one wake-up, none early, none later than that (TM3)")
+    func tolerance() throws {
+        defer { end() }
+        var firings: [Duration] = []
+        let start = backend.time
+        for delay in 100..<110 {
+            reactor.schedule(after: .milliseconds(delay), tolerance: .milliseconds(60)) {
+                firings.append(backend.time.since(start) - .milliseconds(delay))
+            }
+        }
+        reactor.schedule(after: .milliseconds(105)) { note("exact") }
+        var wakeUps = 0
+        while let deadline = reactor.nextDeadline {
+            backend.time = deadline
+            try turn()
+            wakeUps += 1
+            if wakeUps == 1 { #expect(fired.names == ["exact"], "it waits for nobody") }
+        }
+        #expect(firings.count == 10)
+        #expect(firings.allSatisfy { $0 >= .zero && $0 <= .milliseconds(60) }, "\(firings)")
+        #expect(wakeUps <= 3)
+    }
+
+    @Test("A timer that is moved keeps its tolerance (TM3)")
+    func movedTolerance() throws {
+        defer { end() }
+        let exact = reactor.schedule(after: .seconds(1)) {}
+        let tolerant = reactor.schedule(after: .seconds(1), tolerance: .seconds(1)) {}
+        let wanted = backend.time.advanced(by: .milliseconds(1_234))
+        exact.reschedule(after: .milliseconds(1_234))
+        tolerant.cancel()
+        #expect(reactor.nextDeadline == wanted)
+        exact.cancel()
+        let other = reactor.schedule(after: .seconds(9), tolerance: .seconds(1)) {}
+        other.reschedule(after: .milliseconds(1_234))
+        let deadline = try #require(reactor.nextDeadline)
+        #expect(deadline > wanted && deadline <= wanted.advanced(by: .seconds(1)))
+    }
+
     @Test("Due timers fire in the order of deadlines, then of creation")
     func order() throws {
         defer { end() }

@@ -1,3 +1,4 @@
+import Glibc
 import Synchronization
 import TestSupport
 import Testing
@@ -53,6 +54,78 @@ import Testing
             #expect(ran.count <= accepted.count)
             #expect(!handle.execute { _ in ran.note(1, of: 0) })
         }
+    }
+
+    @Test("Ten thousand stops race with the last job: run or refused, never both or neither (WK2)")
+    func manyStopRaces() throws {
+        let current = Mutex<ReactorHandle?>(nil)
+        let accepted = Atomic(0)
+        let ran = Atomic(0)
+        let rounds = 10_000
+        let poster = Worker {
+            for _ in 0..<rounds {
+                var taken: ReactorHandle?
+                while taken == nil {
+                    taken = current.withLock { $0.take() }
+                    if taken == nil { sched_yield() }
+                }
+                for _ in 0..<4 {
+                    let job = { @Sendable (_: Reactor) in _ = ran.add(1, ordering: .relaxed) }
+                    if taken?.execute(job) == true { accepted.add(1, ordering: .relaxed) }
+                }
+            }
+        }
+        for round in 0..<rounds {
+            let reactor = try Reactor(.init(), backend: ManualBackend())
+            current.withLock { $0 = reactor.handle }
+            // Stops before, while and behind the other thread begins.
+            if round % 3 > 0 {
+                while current.withLock({ $0 != nil }) { sched_yield() }
+            }
+            if round % 3 == 1 { try reactor.turn(waitingAtMost: .zero) }
+            reactor.stop()
+            try reactor.run()
+            while current.withLock({ $0 != nil }) { sched_yield() }
+        }
+        poster.join()
+        #expect(ran.load(ordering: .relaxed) == accepted.load(ordering: .relaxed))
+    }
+
+    @Test("A loop that waits is not stuck, one that does not come back for a job is (OB3)")
+    func lastTurnAge() throws {
+        let backend = ManualBackend()
+        let reactor = try Reactor(.init(), backend: backend)
+        let handle = reactor.handle
+        backend.time = .readClock()
+        try reactor.turn(waitingAtMost: .zero)
+        var first = Duration.zero
+        var second = Duration.zero
+        reactor.handle.execute { _ in }
+        first = handle.lastTurnAge
+        while handle.lastTurnAge == first {}
+        second = handle.lastTurnAge
+        #expect(second > first, "it grows while nobody turns")
+        backend.whileWaiting = {
+            first = handle.lastTurnAge
+            second = first
+        }
+        try reactor.turn(waitingAtMost: .zero)
+        try reactor.turn(waitingAtMost: .seconds(1))
+        #expect(first == .zero && second == .zero, "it waits")
+        reactor.stop()
+        try reactor.run()
+    }
+
+    @Test("A job that refers to a reactor that goes away unturned is answered all the same (WK2)")
+    func droppedReactor() async throws {
+        let handle = try { try Reactor().handle }()
+        await #expect(throws: ReactorError.reactorStopped) { try await handle.submit { _ in 1 } }
+        var reactor: Reactor? = try Reactor()
+        let other = try #require(reactor?.handle)
+        let answer = Mutex<Bool?>(nil)
+        _ = other.jobs.append(.answer { reactor in answer.withLock { $0 = reactor != nil } })
+        reactor = nil
+        #expect(answer.withLock { $0 } == false)
     }
 
     /// Numbers noted by jobs, of which each thread's must rise by one.

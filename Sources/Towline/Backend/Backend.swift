@@ -141,6 +141,15 @@ package protocol Backend: AnyObject {
     /// Hands out what came of earlier verbs, without waiting.
     func deliverResults<Sink: EventSink>(into sink: Sink)
 
+    /// A descriptor that is readable while ``wait(atMost:into:)`` would find something, for a loop
+    /// that hosts this one; the backend's own, and the same each time.
+    ///
+    /// - Throws: The refused call; ENOTSUP where nothing of the kind can be had.
+    func makeReadinessDescriptor() throws(SystemCallError) -> CInt
+
+    /// Makes that descriptor readable from `deadline` on as well; `nil`, at no time.
+    func armReadiness(at deadline: MonotonicInstant?)
+
     /// Whether ``deliverResults(into:)`` has something to hand out.
     var hasResults: Bool { get }
 
@@ -163,6 +172,9 @@ package enum SocketKind: UInt8, Sendable {
     case listener
     /// Something only to be read, such as a signalfd.
     case plain
+    /// Somebody else's, never read and never closed: ``SocketEvent/received(_:)`` without a byte
+    /// says, as long as it is so, that it is readable, or has failed.
+    case watched
 }
 
 /// Which of a socket's doings failed.

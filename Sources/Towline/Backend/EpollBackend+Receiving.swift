@@ -259,6 +259,16 @@ extension EpollBackend {
         }
     }
 
+    /// Says that a descriptor of somebody else's is readable; what follows from it is theirs.
+    func tellReadiness<Sink: EventSink>(_ id: SocketID, _ sink: Sink) {
+        guard let entry = entry(of: id) else { return }
+        guard entry.pointee.flags.contains(.wantsInput) else {
+            noteUnwantedPlain(id)
+            return
+        }
+        sink.handle(.received(RawSpan()), of: id, from: self)
+    }
+
     private func noteUnwantedPlain(_ id: SocketID) {
         figures.disarmedEvents &+= 1
         watch(id) {

@@ -14,6 +14,8 @@ final class EpollBackend: Backend {
 
     /// The ID under which the wake descriptor is in the set; generation 0 is nobody else's.
     private static let wakeID: UInt64 = 1
+    /// The same for the alarm of a hosted reactor.
+    static let alarmID: UInt64 = 2
 
     let name = "epoll"
     let wake: @Sendable () -> Void
@@ -45,6 +47,10 @@ final class EpollBackend: Backend {
     /// The descriptor that is kept aside, for shedding; -1 if none is.
     var reserve: CInt = -1
     private var isShutDown = false
+    /// The timerfd that makes the set readable for a host; -1 without one.
+    var alarm: CInt = -1
+    /// When it is due, in nanoseconds; 0 while it is not armed.
+    var alarmTime: Int64 = 0
 
     /// Makes a set with a wake descriptor in it.
     ///
@@ -112,7 +118,7 @@ final class EpollBackend: Backend {
     private func serve<Sink: EventSink>(_ id: SocketID, _ mask: UInt32, _ sink: Sink) {
         guard let entry = entry(of: id) else {
             // An earlier callback of this batch closed it; or somebody woke us.
-            if id.rawValue != Self.wakeID { figures.staleEvents &+= 1 }
+            if id.generation != 0 { figures.staleEvents &+= 1 }
             return
         }
         // The usual event first: bytes for a stream that wants them.
@@ -141,6 +147,7 @@ final class EpollBackend: Backend {
         case .stream: serveStream(id, mask, sink)
         case .listener: acceptConnections(id, mask, sink)
         case .plain: readPlain(id, mask, sink)
+        case .watched: tellReadiness(id, sink)
         }
     }
 
@@ -286,7 +293,7 @@ final class EpollBackend: Backend {
                 _ = epoll_ctl(set, EPOLL_CTL_DEL, descriptor, &event)
             }
             // Never again on EINTR: the number is free already.
-            _ = Glibc.close(descriptor)
+            if entry.pointee.kind != .watched { _ = Glibc.close(descriptor) }
         }
         entry.pointee.output?.release()
         entry.pointee = EpollEntry(generation: id.generation)
@@ -333,6 +340,7 @@ final class EpollBackend: Backend {
         results.removeAll()
         releaseReserve()
         _ = Glibc.close(set)
+        if alarm >= 0 { _ = Glibc.close(alarm) }
         waker.close()
     }
 }

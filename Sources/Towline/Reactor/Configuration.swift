@@ -9,6 +9,19 @@ public enum BackendChoice: String, Sendable, Hashable, CaseIterable {
     case ring
 }
 
+/// Which threads turn a reactor.
+@nonexhaustive
+public enum ReactorHosting: String, Sendable, Hashable, CaseIterable {
+    /// One thread: the one that makes the first turn.
+    case thread
+    /// Whichever a serial queue uses next, one turn after the other: each turn claims the reactor
+    /// for its thread, and between turns calls are allowed from any one.
+    ///
+    /// Under `dispatchMain()`, and in a program with an `async` main, the main queue does not run
+    /// on the process's first thread; other serial queues have no thread of their own at all.
+    case serialQueue
+}
+
 extension Reactor {
     /// What a reactor is made with; a value that any thread may carry.
     public struct Configuration: Sendable {
@@ -24,6 +37,13 @@ extension Reactor {
 
         /// How many sockets the tables begin with, 0 through 1,000,000; they grow by themselves.
         public var expectedSockets = 16
+
+        /// Which threads turn the reactor; `.thread`.
+        public var hosting = ReactorHosting.thread
+
+        /// What the reactor is called: by its thread, of which the kernel shows 15 bytes, and in
+        /// each line of its log; `nil`, nothing.
+        public var name: String?
 
         /// The usual configuration.
         ///

@@ -6,6 +6,7 @@ extension Reactor {
     public struct Timer {
         fileprivate let link: ReactorLink?
         fileprivate let key: TimerQueue<TimerWork>.Key
+        fileprivate var tolerance = Duration.zero
 
         /// Whether the timer will fire.
         public var isPending: Bool {
@@ -31,7 +32,8 @@ extension Reactor {
             reactor.graveyard.append(call)
         }
 
-        /// Moves the timer to `delay` from now; a periodic one goes on from there.
+        /// Moves the timer to `delay` from now, with the tolerance that it was set with; a periodic
+        /// one goes on from there.
         ///
         /// From any callback, the timer's own included; nothing happens to a timer that was
         /// cancelled, or has fired and returned.
@@ -43,7 +45,9 @@ extension Reactor {
                 reactor.refuse("Timer.reschedule(after:)")
                 return
             }
-            reactor.timers.move(key, to: reactor.backend.now().advanced(by: delay))
+            let deadline = reactor.backend.now().advanced(by: delay)
+            reactor.timers.move(key, to: deadline.shared(within: tolerance))
+            reactor.noteCall()
         }
     }
 
@@ -72,13 +76,19 @@ extension Reactor {
     ///
     /// - Parameters:
     ///   - delay: The time from this call; negative counts as zero, more than 292 years as never.
+    ///   - tolerance: How much later it may fire, so that timers of about the same time share a
+    ///     wake-up; zero is exact.
     ///   - work: What to do. It is let go of after it has run, when the timer is cancelled, or when
     ///     the reactor ends.
     /// - Returns: The timer, for cancelling and moving it. On the wrong thread, or after the end,
     ///   one that is not pending.
     @discardableResult
-    public func schedule(after delay: Duration, _ work: @escaping () -> Void) -> Timer {
-        schedule(ScheduledCall(work), after: delay)
+    public func schedule(
+        after delay: Duration,
+        tolerance: Duration = .zero,
+        _ work: @escaping () -> Void
+    ) -> Timer {
+        schedule(ScheduledCall(work), after: delay, tolerance)
     }
 
     /// Calls `work` again and again, `period` after the deadline before.
@@ -90,7 +100,7 @@ extension Reactor {
     ///   - period: The time between deadlines, 1 ns or more; less counts as 1 ns.
     ///   - delay: The time until the first; `nil`, one period.
     ///   - work: What to do.
-    /// - Returns: The timer, as for ``schedule(after:_:)``.
+    /// - Returns: The timer, as for ``schedule(after:tolerance:_:)``.
     @discardableResult
     public func schedule(
         every period: Duration,
@@ -98,17 +108,27 @@ extension Reactor {
         _ work: @escaping () -> Void
     ) -> Timer {
         let nanoseconds = max(1, period.saturatedNanoseconds)
-        return schedule(ScheduledCall(every: nanoseconds, work), after: delay ?? period)
+        let call = ScheduledCall(every: nanoseconds, work)
+        return schedule(call, after: delay ?? period, .zero)
     }
 
-    private func schedule(_ call: ScheduledCall, after delay: Duration) -> Timer {
+    private func schedule(
+        _ call: ScheduledCall,
+        after delay: Duration,
+        _ tolerance: Duration
+    ) -> Timer {
         guard isOnThread || life == .fresh else {
             refuse("schedule")
             return Timer(link: nil, key: TimerQueue.noKey)
         }
         guard isAcceptingCalls else { return Timer(link: nil, key: TimerQueue.noKey) }
-        let deadline = backend.now().advanced(by: delay)
-        return Timer(link: link, key: timers.insert(.call(call), at: deadline))
+        noteCall()
+        let deadline = backend.now().advanced(by: delay).shared(within: tolerance)
+        return Timer(
+            link: link,
+            key: timers.insert(.call(call), at: deadline),
+            tolerance: tolerance
+        )
     }
 
     // MARK: Step 3 of the turn
@@ -123,7 +143,13 @@ extension Reactor {
             firedCount += 1
             counters.timersFired &+= 1
             counters.timerLateness.add(now.nanoseconds &- timer.deadline.nanoseconds)
-            fire(timer.key, timer.payload, due: timer.deadline, at: now)
+            if _slowPath(watch != nil) {
+                watching(.timer, nil) {
+                    fire(timer.key, timer.payload, due: timer.deadline, at: now)
+                }
+            } else {
+                fire(timer.key, timer.payload, due: timer.deadline, at: now)
+            }
         }
     }
 

@@ -65,16 +65,35 @@ extension Reactor {
         if life == .stopping {
             end()
         } else {
-            life = .idle
+            endTurn()
         }
+    }
+
+    /// The turn, watched or not.
+    @inline(__always)
+    private func makeSteps<Source: Backend>(
+        on backend: Source,
+        waitingAtMost limit: Duration?,
+        evenAfterWork waits: Bool
+    ) throws(SystemCallError) {
+        guard _slowPath(!watched.isEmpty) else {
+            try makeSteps(on: backend, telling: self, waitingAtMost: limit, evenAfterWork: waits)
+            return
+        }
+        let watch = TurnWatch(self)
+        self.watch = watch
+        defer { self.watch = nil }
+        try makeSteps(on: backend, telling: watch, waitingAtMost: limit, evenAfterWork: waits)
+        watch.endTurn()
     }
 
     /// The turn.
     ///
     /// Callbacks never nest: each step calls them one after the other.
     @inline(__always)
-    private func makeSteps<Source: Backend>(
+    private func makeSteps<Source: Backend, Sink: EventSink>(
         on backend: Source,
+        telling sink: Sink,
         waitingAtMost limit: Duration?,
         evenAfterWork waits: Bool
     ) throws(SystemCallError) {
@@ -89,9 +108,11 @@ extension Reactor {
         let isLook = hasWorked && !waits || backend.hasResults
         let wait = isLook ? 0 : chooseWait(atMost: limit, from: now)
         // 6. Wait, and hand out what happened.
-        try backend.wait(atMost: wait, into: self)
+        try backend.wait(atMost: wait, into: sink)
+        noteEnd(of: .events)
         // 7. to 9. What the events left to do.
         if !work.pending.isEmpty || backend.hasResults { finishWork(on: backend) }
+        noteEnd(of: .flush)
         // 10. Let go.
         sweepDelegates()
         releaseGraveyard()
@@ -115,11 +136,15 @@ extension Reactor {
     ) -> MonotonicInstant {
         // 2. Jobs.
         runJobs()
+        noteEnd(of: .jobs)
         // 3. Timers, then sockets that the turn before has cut short.
         fireTimers(at: start)
+        noteEnd(of: .timers)
         _ = work.serve(.serveAgain) { perform(.serveAgain, for: $0) }
+        noteEnd(of: .events)
         // 4. Flush what they all wrote.
         _ = work.serve(.flush) { perform(.flush, for: $0) }
+        noteEnd(of: .flush)
         return backend.now()
     }
 
@@ -153,14 +178,24 @@ extension Reactor {
             guard isOnThread else { throw .wrongThread }
         }
         life = .turning
+        isDormant = false
+        jobs.beginTurn()
     }
 
-    func report(eventCount: Int) -> TurnReport {
+    /// A turn, or a run of them, is over, and the reactor goes on.
+    private func endTurn() {
+        life = configuration.hosting == .serialQueue ? .fresh : .idle
+        jobs.endTurn()
+        if isHosted { awaitHost() }
+    }
+
+    func report(eventCount: Int, timing: TurnTiming? = nil) -> TurnReport {
         let deadline = nextDeadline
         return TurnReport(
             eventCount: eventCount,
             hasWorkLeft: life != .ended && hasWorkLeft,
-            untilNextDeadline: deadline.map { $0.since(backend.now()) }
+            untilNextDeadline: deadline.map { $0.since(backend.now()) },
+            timing: timing
         )
     }
 
@@ -170,8 +205,16 @@ extension Reactor {
             end()
         } else {
             releaseGraveyard()
-            life = .idle
+            endTurn()
         }
+    }
+
+    /// Ends a reactor whose wait was refused.
+    func endAfterFailure() {
+        guard life == .idle || life == .fresh else { return }
+        life = .stopping
+        jobs.beginTurn()
+        end()
     }
 
     /// Ends every owner with its terminal callback, then the backend.
@@ -184,16 +227,30 @@ extension Reactor {
         // What was accepted is run; what is posted from now on is refused.
         takenJobs += jobs.close()
         runTakenJobs(atMost: takenJobs.count)
+        finishTasks()
         life = .ended
         detachOwners()
         lastRelay = nil
         log = nil
+        onTurn = nil
+        slowTurnThreshold = nil
         whenSocketEnds = nil
         drain = nil
         releaseGraveyard()
         backend.shutDown()
         // Their closures are let go of here, on the reactor's thread.
         withExtendedLifetime(droppedTimers) {}
+        jobs.end()
+    }
+
+    /// Lets tasks whose calls were refused, or whose connections ended, go on here for as long as
+    /// they do so in a few pieces; those that do not end go on without the reactor.
+    private func finishTasks() {
+        for _ in 0..<100 {
+            takenJobs = jobs.takePiecesOfTasks()
+            guard !takenJobs.isEmpty else { return }
+            runTakenJobs(atMost: takenJobs.count)
+        }
     }
 
     /// Closes until nobody is left.
@@ -227,7 +284,19 @@ extension Reactor {
     // MARK: Single steps
 
     private func runJobs() {
-        if takenJobs.isEmpty { takenJobs = jobs.takeAll() }
+        if !jobs.isEmpty {
+            // Each turn, so that what this thread posts in a turn stays behind what it has posted
+            // before it.
+            if takenJobs.isEmpty {
+                takenJobs = jobs.takeAll()
+            } else {
+                if nextJob > takenJobs.count / 2 {
+                    takenJobs.removeFirst(nextJob)
+                    nextJob = 0
+                }
+                takenJobs += jobs.takeAll()
+            }
+        }
         runTakenJobs(atMost: configuration.budget.jobs)
     }
 
@@ -238,7 +307,11 @@ extension Reactor {
             let job = takenJobs[nextJob].take()
             nextJob += 1
             counters.jobsRun &+= 1
-            job?(self)
+            if _slowPath(watch != nil) {
+                watching(.job, nil) { job?.run(with: self) }
+            } else {
+                job?.run(with: self)
+            }
         }
         if nextJob == takenJobs.count {
             takenJobs = []

@@ -22,6 +22,19 @@ public final class Reactor {
     /// Called with each message of the framework; `nil`, and silent.
     public var log: ((LogEvent) -> Void)?
 
+    /// Called at the end of each turn with what it did; `nil`.
+    ///
+    /// It may do whatever a callback may, so it may not turn.
+    public var onTurn: ((TurnReport) -> Void)? {
+        didSet { watchTurns(.reports, onTurn != nil) }
+    }
+
+    /// A turn that is busy for as long, its wait not counted, is reported with where the time went:
+    /// by a `warning` in the log and in its ``TurnReport/timing``. `nil`: nothing is measured.
+    public var slowTurnThreshold: Duration? {
+        didSet { watchTurns(.timing, slowTurnThreshold != nil) }
+    }
+
     let configuration: Configuration
     let selected: SelectedBackend
     /// The same behind its protocol; the hot path has it as a parameter instead.
@@ -34,6 +47,10 @@ public final class Reactor {
     /// The thread that owns the reactor.
     @exclusivity(unchecked) var thread: UInt
     @exclusivity(unchecked) var life = Life.fresh
+    /// Another loop watches the readiness descriptor.
+    @exclusivity(unchecked) var isHosted = false
+    /// It does so just now, and nothing is due.
+    @exclusivity(unchecked) var isDormant = false
     /// The socket whose callbacks run just now; nobody's ID outside of them.
     @exclusivity(unchecked) var current = SocketID.none
     @exclusivity(unchecked) var gather: GatherBuffer
@@ -54,8 +71,13 @@ public final class Reactor {
 
     let work = TurnWork()
     /// Jobs that were taken and have not run, from `nextJob` on: a turn runs only so many.
-    @exclusivity(unchecked) var takenJobs: [JobQueue.Job?] = []
+    @exclusivity(unchecked) var takenJobs: [Job?] = []
     @exclusivity(unchecked) var nextJob = 0
+    /// What is looked at beside the turn; nothing, mostly.
+    @exclusivity(unchecked) var watched: WatchedTurns = []
+    @exclusivity(unchecked) var watch: TurnWatch?
+    /// Of the last turn, if it was slow and timed.
+    var lastTiming: TurnTiming?
     let link = ReactorLink()
     /// What was let go of during the turn, until its end.
     @exclusivity(unchecked) var graveyard: [AnyObject] = []
@@ -73,7 +95,8 @@ public final class Reactor {
     @exclusivity(unchecked) var waitReturned = MonotonicInstant(nanoseconds: 0)
 
     enum Life {
-        /// No turn has been made; the first one claims its thread.
+        /// No thread owns the reactor: before its first turn, and between the turns of a serial
+        /// queue. The next one claims it for its own.
         case fresh
         case idle
         case turning
@@ -141,7 +164,7 @@ public final class Reactor {
         }
         detachOwners()
         link.disconnect()
-        _ = jobs.close()
+        if life != .ended { jobs.abandon() }
         selected.backend.shutDown()
         gather.deallocate()
         table.deallocate()
@@ -178,7 +201,7 @@ public final class Reactor {
         case .other(let backend):
             try makeTurn(on: backend, waitingAtMost: limit)
         }
-        return report(eventCount: counters.events &- eventsBefore)
+        return report(eventCount: counters.events &- eventsBefore, timing: lastTiming)
     }
 
     /// Ends ``run()`` behind the current turn, and the reactor with it.
@@ -208,15 +231,17 @@ public final class Reactor {
         return deadline
     }
 
-    /// What the reactor has counted; a copy, which costs no system call.
+    /// What the reactor has counted; a copy, which costs no system call and a glance at each
+    /// socket.
+    ///
+    /// From another thread: `try await handle.submit { $0.figures }`.
     public var figures: ReactorFigures {
         ReactorFigures(
             counters: counters,
             backend: backend.figures,
-            openSockets: table.count,
+            census: takeCensus(),
             timers: timers.count,
-            wakesWritten: jobs.wakesWritten,
-            wakesSaved: jobs.wakesSaved
+            jobs: jobs
         )
     }
 
@@ -296,7 +321,9 @@ public final class Reactor {
         _ fields: @autoclosure () -> [String: String] = [:]
     ) {
         guard let log else { return }
-        log(LogEvent(level, message, fields()))
+        var fields = fields()
+        if let name = configuration.name { fields["reactor"] = name }
+        log(LogEvent(level, message, fields))
     }
 }
 
@@ -332,16 +359,4 @@ final class ScheduledCall {
         self.period = period
         self.work = work
     }
-}
-
-/// What one turn did.
-public struct TurnReport: Sendable, Hashable {
-    /// How many events were handed out.
-    public let eventCount: Int
-
-    /// Whether work is left that the next turn should not wait for.
-    public let hasWorkLeft: Bool
-
-    /// The time until the next deadline; `nil` when no timer is set.
-    public let untilNextDeadline: Duration?
 }

@@ -61,6 +61,7 @@ struct ReactorReference {
             throw .wrongThread
         }
         guard reactor.isAcceptingCalls else { throw .reactorStopped }
+        reactor.noteCall()
         return reactor
     }
 
@@ -71,6 +72,7 @@ struct ReactorReference {
             reactor.refuse(call.description)
             return nil
         }
+        reactor.noteCall()
         return reactor
     }
 }

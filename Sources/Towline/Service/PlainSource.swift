@@ -1,14 +1,17 @@
-/// A descriptor that is only read, such as a signalfd; the reactor owns it.
+/// A descriptor that is only read, such as a signalfd, which the reactor owns; or one of somebody
+/// else's that is only watched.
 final class PlainSource {
     private var id = SocketID.none
     private let didReceive: (RawSpan) -> Void
 
-    /// Takes ownership of a descriptor, which must be non-blocking and close-on-exec.
+    /// Takes ownership of a descriptor, which must be non-blocking and close-on-exec; one that is
+    /// watched stays its owner's, and `didReceive` is called without a byte.
     ///
     /// - Throws: The refused call; the descriptor is then still the caller's.
     init(
         reactor: Reactor,
         adopting descriptor: CInt,
+        as kind: SocketKind = .plain,
         didReceive: @escaping (RawSpan) -> Void
     ) throws(SystemCallError) {
         self.didReceive = didReceive
@@ -16,12 +19,13 @@ final class PlainSource {
             throw SystemCallError(call: "adopt", errno: SystemCallError.tableIsFull)
         }
         do {
-            try reactor.backend.adopt(descriptor, as: id, kind: .plain)
+            try reactor.backend.adopt(descriptor, as: id, kind: kind)
         } catch {
             _ = reactor.table.remove(id)
             throw error
         }
         self.id = id
+        reactor.noteCall()
         reactor.backend.resumeReceiving(id)
     }
 
@@ -54,6 +58,7 @@ final class PlainSource {
     /// Closes the descriptor; nothing is received any more.
     func close(_ reactor: Reactor) {
         guard id != .none else { return }
+        reactor.noteCall()
         reactor.backend.pauseReceiving(id)
         reactor.work.add(id, to: .close)
     }

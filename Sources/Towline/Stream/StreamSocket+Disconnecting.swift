@@ -148,6 +148,8 @@ extension StreamSocket {
         removeTimer(reactor)
         if let owner = reactor.table.remove(socketID) { reactor.bury(owner) }
         reactor.counters.closed &+= 1
+        let wasConnected = extras?.phase ?? .connected == .connected
+        reactor.counters.endings.count(reason, wasConnected: wasConnected)
         becomeIdle()
         leaveOrigin(reactor)
         if let relay, let report, reactor.pin(relay) { relay.didDisconnect(self, report) }

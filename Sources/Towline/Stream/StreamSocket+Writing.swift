@@ -219,6 +219,7 @@ extension StreamSocket {
             timeout: nanoseconds
         )
         if gather(bytes, reactor) {
+            if !writes.isEmpty { reactor.counters.joinedWrites &+= 1 }
             writes.append(request, isGathered: true)
         } else {
             request.bytes = array ?? [UInt8](bytes)

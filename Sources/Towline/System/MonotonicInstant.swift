@@ -41,6 +41,16 @@ public struct MonotonicInstant: Sendable, Hashable, Comparable {
         return MonotonicInstant(nanoseconds: isTooLarge ? .max : sum)
     }
 
+    /// The point from here up to `tolerance` later at which others with about the same tolerance
+    /// meet: the next multiple of the largest power of two nanoseconds within it.
+    package func shared(within tolerance: Duration) -> MonotonicInstant {
+        let slack = tolerance.saturatedNanoseconds
+        guard slack > 1, self != .distantFuture else { return self }
+        let step = Int64(1) << Int64(63 - slack.leadingZeroBitCount)
+        let rest = nanoseconds & (step - 1)
+        return rest == 0 ? self : advanced(byNanoseconds: step - rest)
+    }
+
     /// Reads the kernel's clock; no system call where the vDSO serves it.
     static func readClock() -> MonotonicInstant {
         var time = timespec()
