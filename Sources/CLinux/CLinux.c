@@ -3,6 +3,7 @@
 #include "CLinux.h"
 
 #include <errno.h>
+#include <netdb.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -11,6 +12,8 @@
 _Static_assert(sizeof(struct epoll_event) == 12, "epoll_event is packed on x86-64");
 #endif
 _Static_assert(sizeof(struct signalfd_siginfo) == 128, "signalfd(2) says 128 bytes");
+
+_Static_assert(EAI_NODATA == -5, "netdb.h says -5");
 
 #ifndef SYS_epoll_pwait2
 #define SYS_epoll_pwait2 441

@@ -32,6 +32,9 @@ const char *towline_errno_words(int number) __asm__("strerrordesc_np");
 int towline_epoll_wait(int epoll, struct epoll_event *events, int count,
                        const struct timespec *timeout);
 
+// getaddrinfo(3): a name without an address; glibc shows the number to GNU programs only.
+static const int towline_eai_nodata = -5;
+
 // pthread_setname_np(3).
 int towline_set_thread_name(unsigned long thread, const char *name) __asm__("pthread_setname_np");
 

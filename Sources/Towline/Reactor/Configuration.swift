@@ -45,6 +45,21 @@ extension Reactor {
         /// each line of its log; `nil`, nothing.
         public var name: String?
 
+        /// How the reactor's own resolver looks names up.
+        public var lookups = LookupOptions()
+
+        /// Makes the resolver, with the reactor it is for, when a name is first looked up; `nil`,
+        /// the system's on threads of its own.
+        ///
+        /// A closure, since a resolver lives on one reactor, and this value may make several.
+        public var makeResolver: (@Sendable (Reactor) -> any Resolver)?
+
+        /// Stands in for the system's lookup on those threads; for tests.
+        package var addressLookup: AddressLookup?
+
+        /// How long such a thread waits for work before it ends.
+        package var lookupIdleTime = Duration.seconds(30)
+
         /// The usual configuration.
         ///
         /// - Parameter backend: The backend to ask for.

@@ -230,6 +230,7 @@ extension Reactor {
         finishTasks()
         life = .ended
         detachOwners()
+        closeResolver()
         lastRelay = nil
         log = nil
         onTurn = nil

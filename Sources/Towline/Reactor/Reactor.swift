@@ -88,6 +88,8 @@ public final class Reactor {
     var whenSocketEnds: (() -> Void)?
     /// The drain that is under way.
     var drain: AnyObject?
+    /// What looks names up; made when it is first needed.
+    var madeResolver: (any Resolver)?
     @exclusivity(unchecked) var sweepSlot = 1
 
     @exclusivity(unchecked) var counters = Counters()
@@ -131,12 +133,20 @@ public final class Reactor {
     }
 
     /// Makes a reactor on any backend.
+    ///
+    /// - Parameters:
+    ///   - configuration: What it is made with.
+    ///   - backend: The backend.
+    ///   - resolver: What looks names up, unless the configuration makes a resolver.
+    /// - Throws: ``ReactorError/invalidConfiguration(_:)``.
     package convenience init(
         _ configuration: Configuration,
-        backend: any Backend
+        backend: any Backend,
+        resolver: (any Resolver)? = nil
     ) throws(ReactorError) {
         try configuration.validate()
         self.init(configuration, .other(backend), refused: [:])
+        if configuration.makeResolver == nil { madeResolver = resolver }
     }
 
     private init(
@@ -163,6 +173,7 @@ public final class Reactor {
             assertionFailure("a reactor went away with open sockets; call stop() and run() first")
         }
         detachOwners()
+        closeResolver()
         link.disconnect()
         if life != .ended { jobs.abandon() }
         selected.backend.shutDown()

@@ -66,4 +66,24 @@ public struct SystemCallError: Error, Sendable, Hashable, CustomStringConvertibl
     package func during(_ purpose: String) -> SystemCallError {
         SystemCallError(call: call, errno: errno, purpose: purpose)
     }
+
+    /// The error of several attempts that says most, the first among equals.
+    ///
+    /// In this order: what the program can mend, such as too few descriptors or a missing right; an
+    /// answer of the peer's, such as a refusal; anything else; silence; and last that there is no
+    /// way to the address, which is so for each address of a family that the host does not have.
+    static func mostInformative(of errors: [SystemCallError]) -> SystemCallError? {
+        errors.min { $0.rankAsReason < $1.rankAsReason }
+    }
+
+    /// How much the error says of why a connect failed, 0 most.
+    private var rankAsReason: Int {
+        switch errno {
+        case EMFILE, ENFILE, ENOBUFS, ENOMEM, EACCES, EPERM, EADDRINUSE: 0
+        case ECONNREFUSED, ECONNRESET: 1
+        case ETIMEDOUT: 3
+        case EHOSTUNREACH, ENETUNREACH, ENETDOWN, EADDRNOTAVAIL, EAFNOSUPPORT: 4
+        default: 2
+        }
+    }
 }
