@@ -5,8 +5,6 @@ public enum AddressFamily: String, Sendable, Hashable, CaseIterable {
     /// IPv6.
     case ipv6
 }
-<<<<<<< HEAD
-=======
 
 /// Which family is tried first where a host has addresses of both.
 public enum FamilyPreference: String, Sendable, Hashable, CaseIterable {
