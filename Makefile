@@ -4,7 +4,7 @@ FILTER ?=
 SEEDS ?= 10000
 CYCLES ?= 100000
 
-.PHONY: setup demo test check lint format bench docs sanitize storm soak faults budget clean
+.PHONY: setup demo test check lint format bench docs sanitize storm soak faults budget examples clean
 
 # Installs the Debian packages that are absent; says so, and does nothing when all are there.
 setup:
@@ -24,7 +24,7 @@ test: setup
 lint:
 	swift format lint --strict --recursive --parallel Sources Tests Benchmarks Examples Package.swift
 
-check: lint test storm soak
+check: lint test storm soak examples
 
 format:
 	swift format --in-place --recursive --parallel Sources Tests Benchmarks Examples Package.swift
@@ -60,6 +60,12 @@ faults: setup
 budget: setup
 	swift build -c release --product echo-server
 	python3 Tests/Support/budget.py
+
+# The example servers with real counterparts: socat and whatever else setup.sh installs.
+examples: setup
+	swift build -c release --product echo-server
+	swift build -c release --product line-chat
+	python3 Tests/Support/examples.py
 
 clean:
 	rm -rf .build

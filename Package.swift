@@ -11,14 +11,14 @@ let strict: [SwiftSetting] = [
 ]
 
 /// The files of `Examples`, each the one source of the target with its name.
-let examples = ["Demo", "EchoServer", "FirstClient", "FirstServer", "HostedReactor"]
+let examples = ["Demo", "EchoServer", "FirstClient", "FirstServer", "HostedReactor", "LineChat"]
 
 func example(_ name: String) -> Target {
     .executableTarget(
         name: name,
-        dependencies: ["Towline"],
+        dependencies: ["Towline", "ExampleSupport"],
         path: "Examples",
-        exclude: examples.filter { $0 != name }.map { "\($0).swift" },
+        exclude: examples.filter { $0 != name }.map { "\($0).swift" } + ["Support"],
         sources: ["\(name).swift"],
         swiftSettings: strict
     )
@@ -36,6 +36,7 @@ let package = Package(
         .library(name: "TowlineTestKit", targets: ["TowlineTestKit"]),
         .executable(name: "echo-server", targets: ["EchoServer"]),
         .executable(name: "hosted-reactor", targets: ["HostedReactor"]),
+        .executable(name: "line-chat", targets: ["LineChat"]),
     ],
     targets: [
         .target(name: "CLinux"),
@@ -46,6 +47,13 @@ let package = Package(
             swiftSettings: strict
         ),
         .target(name: "TowlineTestKit", dependencies: ["Towline"], swiftSettings: strict),
+
+        .target(
+            name: "ExampleSupport",
+            dependencies: ["Towline"],
+            path: "Examples/Support",
+            swiftSettings: strict
+        ),
 
         .target(name: "CBareEcho", path: "Benchmarks/Support/CBareEcho"),
         .executableTarget(
@@ -60,7 +68,10 @@ let package = Package(
             name: "TestSupport",
             dependencies: ["Towline", "CLinux"],
             path: "Tests/Support",
-            exclude: ["budget.py", "docs.sh", "faults.py", "leaks.supp", "load.c", "setup.sh"],
+            exclude: [
+                "budget.py", "docs.sh", "examples.py", "faults.py", "leaks.supp", "load.c",
+                "setup.sh",
+            ],
             swiftSettings: strict
         ),
         .executableTarget(

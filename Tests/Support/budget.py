@@ -52,9 +52,9 @@ def report(what, figure, budget, digits=0):
 class Server:
     """A running echo-server, ended in order when the block that uses it ends."""
 
-    def __init__(self, *wrapper):
+    def __init__(self, *wrapper, options=()):
         self.process = subprocess.Popen(
-            [*wrapper, SERVER, "--port", "0"], stdout=subprocess.PIPE, text=True
+            [*wrapper, SERVER, "--port", "0", *options], stdout=subprocess.PIPE, text=True
         )
         line = self.process.stdout.readline()
         found = re.fullmatch(r"listening on (.*):(\d+)\n", line)
@@ -217,24 +217,31 @@ def measure_system_calls():
 # Memory
 
 
+def bytes_per_connection(*options, waves=1):
+    """What a connection adds to the resident memory, and that memory after each wave of them."""
+    with Server(options=options) as server:
+        # The first message touches the receive buffer and whatever else there is one of.
+        server.run("pingpong", 1, 1)
+        empty = server.resident_bytes()
+        held = []
+        for _ in range(waves):
+            client = server.hold(HELD_CONNECTIONS)
+            held.append(server.resident_bytes())
+            server.let_go(client)
+    return (held[0] - empty) / HELD_CONNECTIONS, held
+
+
 def measure_memory():
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = HELD_CONNECTIONS + 64
     if hard != resource.RLIM_INFINITY and hard < needed:
         sys.exit(f"budget: {needed} descriptors are needed, the hard limit is {hard}")
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, needed), hard))
-    with Server() as server:
-        # The first message touches the receive buffer and whatever else there is one of.
-        server.run("pingpong", 1, 1)
-        empty = server.resident_bytes()
-        waves = []
-        for _ in range(2):
-            client = server.hold(HELD_CONNECTIONS)
-            waves.append(server.resident_bytes())
-            server.let_go(client)
-    first_wave, second_wave = waves
-    each = (first_wave - empty) / HELD_CONNECTIONS
+    each, (first_wave, second_wave) = bytes_per_connection(waves=2)
     report(f"resident bytes a connection, {HELD_CONNECTIONS:,} of them", each, 512)
+    # No connection is silent for so long here: the timers are armed, and nothing more.
+    with_timer, _ = bytes_per_connection("--idle-timeout", "3600")
+    report("bytes more for an armed idle timer", with_timer - each, 64)
     growth = 100 * (second_wave - first_wave) / first_wave
     report("growth with a second wave, per cent", growth, 5, digits=1)
 

@@ -56,6 +56,18 @@ import Testing
         }
     }
 
+    @Test("Examples are one file each, on the public modules and what they share")
+    func examples() throws {
+        let free = Self.system.union(["Towline", "ExampleSupport"])
+        for file in try Checkout.sources(below: "Examples") {
+            let isShared = file.path.hasPrefix("Examples/Support/")
+            let isAlone = file.path.split(separator: "/").count == 2
+            #expect(isShared || isAlone, "\(file.path)")
+            #expect(free.isSuperset(of: file.imports), "\(file.path) imports \(file.imports)")
+            #expect(!isShared || !file.imports.contains("ExampleSupport"), "\(file.path)")
+        }
+    }
+
     @Test("Foundation is imported only by the module that is named after it")
     func foundation() throws {
         for file in try Checkout.sources(below: "Sources")

@@ -1,0 +1,60 @@
+/// The options of a command line, each a word with a value behind it.
+public struct Options {
+    private var values: [String: String] = [:]
+
+    /// Reads the words behind a program's name.
+    ///
+    /// - Parameters:
+    ///   - words: The words.
+    ///   - known: The options that there are.
+    /// - Throws: ``UsageError`` for an option that is not known or has no value.
+    public init(_ words: some Collection<String>, known: [String]) throws(UsageError) {
+        var words = words[...]
+        while let option = words.popFirst() {
+            guard known.contains(option) else { throw UsageError("\(option) is not known") }
+            guard let value = words.popFirst() else { throw UsageError("\(option) needs a value") }
+            values[option] = value
+        }
+    }
+
+    /// The words of an option; `nil` if it was not given.
+    public func text(_ option: String) -> String? { values[option] }
+
+    /// The value of an option.
+    ///
+    /// - Parameters:
+    ///   - option: The option.
+    ///   - read: Makes a value of the word, or `nil` if that is not valid.
+    /// - Returns: The value; `nil` if the option was not given.
+    /// - Throws: ``UsageError`` if `read` returns `nil`.
+    public func value<Value>(
+        _ option: String,
+        _ read: (String) -> Value?
+    ) throws(UsageError) -> Value? {
+        guard let word = values[option] else { return nil }
+        guard let value = read(word) else { throw UsageError("\(option) \(word): not valid") }
+        return value
+    }
+
+    /// The value of an option that is a time in seconds, such as 0.5; more than 0.
+    ///
+    /// - Parameter option: The option.
+    /// - Returns: The time; `nil` if the option was not given.
+    /// - Throws: ``UsageError`` for anything else.
+    public func seconds(_ option: String) throws(UsageError) -> Duration? {
+        try value(option) { word in
+            // So long, a hundred years, that more would only be a slip of the hand.
+            guard let seconds = Double(word), seconds > 0, seconds <= 3e9 else { return nil }
+            return .seconds(seconds)
+        }
+    }
+}
+
+/// Words that a program cannot do anything with.
+public struct UsageError: Error {
+    /// What is wrong with them.
+    public let description: String
+
+    /// An error with this text.
+    public init(_ description: String) { self.description = description }
+}

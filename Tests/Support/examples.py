@@ -1,0 +1,386 @@
+#!/usr/bin/env python3
+"""Runs the example servers against real counterparts on loopback, and compares what is said.
+
+    make examples                              all of them
+    python3 Tests/Support/examples.py chat     only one: see EXAMPLES at the end
+
+Each program runs on a port that the kernel chooses, and is ended by its process number. What they
+write to standard error is shown when something is not as it must be.
+"""
+
+import json
+import os
+import pathlib
+import re
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILT = ROOT / ".build/release"
+LIMIT_SECONDS = 60
+WAIT_SECONDS = 10
+
+# Each command, and the Debian package that has it.
+NEEDED = {"socat": "socat"}
+
+
+class Wrong(Exception):
+    """Something is not as it must be."""
+
+
+def expect(is_met, what):
+    if not is_met:
+        raise Wrong(what)
+
+
+def equal(found, wanted, what):
+    expect(found == wanted, f"{what}: {shortened(found)} instead of {shortened(wanted)}")
+
+
+def shortened(value):
+    text = repr(value)
+    return text if len(text) <= 300 else f"{text[:140]} … {text[-140:]} ({len(value)} long)"
+
+
+def wait_until(holds, what):
+    deadline = time.monotonic() + WAIT_SECONDS
+    while not holds():
+        expect(time.monotonic() < deadline, f"not within {WAIT_SECONDS} s: {what}")
+        time.sleep(0.005)
+
+
+class Server:
+    """A running example; ends by SIGTERM, with 0, when the block that uses it ends."""
+
+    def __init__(self, name, *options):
+        self.name = name
+        self.errors = tempfile.TemporaryFile("w+")
+        self.process = subprocess.Popen(
+            [BUILT / name, *options, "--stats", "127.0.0.1:0"],
+            stdout=subprocess.PIPE, stderr=self.errors, text=True,
+        )
+        self.address = self.announced("listening on ")
+        self.port = self.address.rpartition(":")[2]
+        self.statistics = self.announced("statistics on ")
+
+    def announced(self, start):
+        line = self.process.stdout.readline()
+        expect(line.startswith(start), f"{self.name} said {line!r}, not where: {self.complaints()}")
+        return line[len(start):].rstrip("\n")
+
+    def complaints(self):
+        self.errors.seek(0)
+        return self.errors.read()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        try:
+            self.process.wait(timeout=WAIT_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise Wrong(f"{self.name} runs on after SIGTERM")
+        self.process.stdout.close()
+        complaints = self.complaints()
+        self.errors.close()
+        if kind is None:
+            equal(self.process.returncode, 0, f"exit code of {self.name}")
+            equal(complaints, "", f"standard error of {self.name}")
+        elif complaints:
+            print(complaints, file=sys.stderr)
+
+    def page(self, path):
+        with urllib.request.urlopen(f"http://{self.statistics}{path}", timeout=5) as answer:
+            return answer.read().decode()
+
+    def figures(self):
+        return json.loads(self.page("/stats"))
+
+    def resident_bytes(self):
+        text = pathlib.Path(f"/proc/{self.process.pid}/statm").read_text()
+        return int(text.split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    def cpu_seconds(self):
+        words = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
+
+class Socat:
+    """socat between a pipe each way and an address."""
+
+    def __init__(self, address, *options):
+        self.process = subprocess.Popen(
+            ["socat", *options, "-", address], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            bufsize=0,
+        )
+        self.bytes = b""
+        # What others get meanwhile, and nobody looks at.
+        self.ignored = []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+    def send(self, data):
+        self.process.stdin.write(data)
+
+    def receive(self):
+        """Whether more has come, before the time was up or the end came."""
+        output = self.process.stdout
+        deadline = time.monotonic() + WAIT_SECONDS
+        while time.monotonic() < deadline:
+            ready = select.select([output, *self.ignored], [], [], WAIT_SECONDS)[0]
+            for other in self.ignored:
+                if other in ready:
+                    os.read(other.fileno(), 65_536)
+            if output in ready:
+                more = os.read(output.fileno(), 65_536)
+                self.bytes += more
+                return bool(more)
+        raise Wrong(f"silence for {WAIT_SECONDS} s; so far {shortened(self.bytes)}")
+
+    def line(self):
+        """The next line, without its CR and LF."""
+        while b"\r\n" not in self.bytes:
+            expect(self.receive(), f"the end behind {shortened(self.bytes)}")
+        line, _, self.bytes = self.bytes.partition(b"\r\n")
+        return line.decode()
+
+    def expect_line(self, wanted):
+        equal(self.line(), wanted, "a line")
+
+    def rest(self):
+        """What still comes, until the end."""
+        while self.receive():
+            pass
+        rest, self.bytes = self.bytes, b""
+        return rest
+
+
+def through_socat(address, data, *options):
+    """What comes back for so many bytes and an end behind them."""
+    done = subprocess.run(
+        ["socat", "-t", "5", *options, "-", address], input=data, capture_output=True,
+        timeout=WAIT_SECONDS,
+    )
+    equal(done.returncode, 0, f"exit code of socat: {done.stderr.decode()}")
+    return done.stdout
+
+
+def pattern(count):
+    # A prime period, so that no piece of a usual size can be missing or come twice unseen.
+    period = bytes(range(251))
+    return (period * (count // 251 + 1))[:count]
+
+
+# echo-server
+
+
+def echo():
+    many = pattern(3_000_000)
+    with Server("echo-server", "--host", "127.0.0.1", "--port", "0") as server:
+        equal(through_socat(f"TCP:{server.address}", b"one\ntwo\n"), b"one\ntwo\n", "TCP")
+        equal(through_socat(f"TCP:{server.address}", many), many, "TCP, 3 MB")
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/echo"
+        with Server("echo-server", "--unix", path) as server:
+            equal(server.address, path, "address")
+            equal(through_socat(f"UNIX-CONNECT:{path}", many), many, "Unix path, 3 MB")
+        expect(not os.path.exists(path), "the file of the socket is left behind")
+    name = f"towline-example-{os.getpid()}"
+    with Server("echo-server", "--unix", f"@{name}") as server:
+        equal(through_socat(f"ABSTRACT-CONNECT:{name}", b"abstract"), b"abstract", "abstract name")
+    with Server("echo-server", "--idle-timeout", "0.2") as server:
+        with Socat(f"TCP:{server.address}") as client:
+            client.send(b"silent from here on")
+            equal(client.rest(), b"silent from here on", "until the idle timeout")
+
+
+# The statistics page, of echo-server
+
+
+def statistics():
+    with Server("echo-server", "--pulse", "0.01") as server:
+        through_socat(f"TCP:{server.address}", b"counted")
+        equal(server.page("/health"), "ok\n", "/health")
+        figures = server.figures()
+        expect(figures["towline_received_bytes_total"] >= 7, "bytes are not counted")
+        expect(figures["pulse_lateness_seconds"] < 1, "the pulse does not beat")
+        for line in server.page("/metrics").splitlines():
+            known = re.fullmatch(
+                r'# TYPE [a-z_]+ (counter|gauge|summary)|[a-z_]+(\{quantile="[0-9.]+"\})? [0-9.e-]+',
+                line,
+            )
+            expect(known, f"/metrics has {line!r}")
+        for request, status in (
+            (b"GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n", b"404"),
+            (b"POST /stats HTTP/1.1\r\n\r\n", b"405"),
+            (b"nonsense\r\n\r\n", b"400"),
+        ):
+            answer = through_socat(f"TCP:{server.statistics}", request)
+            equal(answer[:13], b"HTTP/1.0 " + status + b" ", f"answer to {request}")
+        count = 500
+        before = server.cpu_seconds()
+        for _ in range(count):
+            server.page("/metrics")
+        each = 1_000 * (server.cpu_seconds() - before) / count
+        print(f"    asking costs {each:.2f} ms of CPU, connecting included")
+        expect(each < 1, "asking for figures costs 1 ms or more")
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/figures"
+        process = subprocess.Popen(
+            [BUILT / "echo-server", "--stats", path], stdout=subprocess.PIPE, text=True
+        )
+        process.stdout.readline()
+        equal(process.stdout.readline(), f"statistics on {path}\n", "second line")
+        equal(os.stat(path).st_mode & 0o777, 0o600, "mode of the socket's file")
+        answer = through_socat(f"UNIX-CONNECT:{path}", b"GET /health HTTP/1.0\r\n\r\n")
+        expect(answer.endswith(b"\r\n\r\nok\n"), f"health over a path: {answer}")
+        process.terminate()
+        equal(process.wait(timeout=WAIT_SECONDS), 0, "exit code")
+        process.stdout.close()
+    refused = subprocess.run(
+        [BUILT / "echo-server", "--stats", "0.0.0.0:0"], capture_output=True, text=True,
+        timeout=WAIT_SECONDS,
+    )
+    equal(refused.returncode, 2, "exit code for statistics that everybody could see")
+
+
+# line-chat
+
+
+def enter(client, name, end=b"\n"):
+    client.expect_line("* who are you? 1 to 20 letters, digits, - or _")
+    client.send(name.encode() + end)
+    client.expect_line(f"* welcome, {name}; /quit ends")
+
+
+def chat():
+    talk()
+    for policy in ("skip", "drop"):
+        stand_still(policy)
+    with Server("line-chat", "--idle-timeout", "0.2") as server:
+        with Socat(f"TCP:{server.address}") as client:
+            client.expect_line("* who are you? 1 to 20 letters, digits, - or _")
+            client.expect_line("* are you there?")
+            equal(client.rest(), b"* you are not there any more\r\n", "the last words")
+
+
+def talk():
+    with Server("line-chat") as server:
+        address = f"TCP:{server.address}"
+        with Socat(address) as anna, Socat(address) as bob, Socat(address) as other:
+            enter(anna, "anna", b"\r\n")
+            anna.expect_line("* anna came")
+            enter(bob, "bob")
+            for client in (anna, bob):
+                client.expect_line("* bob came")
+            other.expect_line("* who are you? 1 to 20 letters, digits, - or _")
+            other.send(b"bob\n")
+            other.expect_line("* taken; another one?")
+            other.send(b"no name\n")
+            other.expect_line("* not a name; another one?")
+
+            # Cut anywhere, with either end, several at once, and with a colour that nobody gets.
+            anna.send(b"hel")
+            anna.send(b"lo\r\nfrom \x1b[31manna\nand again\r\n")
+            bob.send("grüße\n".encode())
+            for client in (anna, bob):
+                lines = sorted(client.line() for _ in range(4))
+                wanted = ["anna: and again", "anna: from [31manna", "anna: hello", "bob: grüße"]
+                equal(lines, wanted, "the talk")
+
+            bob.send(b"x" * 1_024)
+            equal(bob.rest(), b"* a line has 1024 bytes at most\r\n", "a line that is too long")
+            anna.expect_line("* bob left")
+            other.send(b"/quit\n")
+            equal(other.rest(), b"* bye\r\n", "an end that was asked for")
+            server.process.send_signal(signal.SIGTERM)
+            equal(anna.rest(), b"* the server ends\r\n", "the end of the server")
+
+
+def stand_still(policy):
+    """One client says 6 MB, and one hears them; the third reads nothing."""
+    with Server("line-chat", "--slow", policy) as server:
+        address = f"TCP:{server.address}"
+        with Socat(address) as anna, Socat(address) as bob, Socat(f"{address},rcvbuf=4096") as carl:
+            for client, name in ((anna, "anna"), (bob, "bob"), (carl, "carl")):
+                enter(client, name)
+            while "carl came" not in anna.line():
+                pass
+            anna.ignored = [bob.process.stdout]
+            before = server.resident_bytes()
+            talked = 0
+            carl_left = False
+            # So many at a time that those who read never count as slow.
+            for _ in range(60):
+                lines = [f"{talked + index:07d}".encode() + b"." * 992 for index in range(100)]
+                bob.send(b"".join(line + b"\n" for line in lines))
+                talked += 100
+                for line in lines:
+                    heard = anna.line()
+                    if heard == "* carl left":
+                        carl_left = True
+                        heard = anna.line()
+                    equal(heard, f"bob: {line.decode()}", "what anna hears")
+            growth = server.resident_bytes() - before
+            figures = server.figures()
+        print(
+            f"    {policy}: {figures['chat_skipped_total']:,} lines skipped, resident memory "
+            f"{growth / 2**20:+.1f} MiB, {figures['chat_slowest_bytes']:,} bytes for the slowest"
+        )
+        expect(figures["chat_skipped_total"] > 0, "nothing was skipped")
+        expect(growth < 4 * 2**20, "memory grows with what a client leaves unread")
+        expect(figures["chat_slowest_bytes"] <= 257 * 1_024, "more waits than the mark allows")
+        equal(carl_left, policy == "drop", "whether who does not read is cut")
+        equal(figures["chat_members"], 2 if policy == "drop" else 3, "members")
+
+
+EXAMPLES = {
+    "echo": echo,
+    "statistics": statistics,
+    "chat": chat,
+}
+
+
+def main():
+    names = sys.argv[1:] or list(EXAMPLES)
+    unknown = [name for name in names if name not in EXAMPLES]
+    if unknown:
+        sys.exit(f"examples: {unknown[0]} is none of {', '.join(EXAMPLES)}")
+    missing = sorted({package for command, package in NEEDED.items() if not shutil.which(command)})
+    if missing:
+        sys.exit(f"examples: absent Debian packages: {', '.join(missing)}; `make setup` installs them")
+
+    def give_up(*_):
+        sys.exit(f"examples: not done within {LIMIT_SECONDS} s")
+
+    signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(LIMIT_SECONDS)
+    for name in names:
+        start = time.monotonic()
+        print(f"{name}", flush=True)
+        try:
+            EXAMPLES[name]()
+        except Wrong as error:
+            sys.exit(f"examples: {name}: {error}")
+        print(f"    as it must be, {time.monotonic() - start:.1f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()
