@@ -2,8 +2,8 @@ internal import Glibc
 
 /// A program of the command line: help, complaints, exit codes.
 ///
-/// It ends with 0, or with 1 if it failed, or with 2 if its words make no sense; then with a line on
-/// standard error that begins with its name.
+/// It ends with 0, or with 1 if it failed, or with 2 if its words make no sense; then with a line
+/// on standard error that begins with its name.
 struct Program {
     let name: String
     let usage: String

@@ -89,8 +89,8 @@ public final class Server {
     /// - Parameters:
     ///   - delegate: Who hears of each connection.
     ///   - address: Where to listen; `nil`, where the options say.
-    ///   - figures: What the program itself has to tell each time somebody asks; the name of a count
-    ///     that only grows ends with `_total`.
+    ///   - figures: What the program itself has to tell each time somebody asks; the name of a
+    ///     count that only grows ends with `_total`.
     /// - Throws: ``UsageError``, or what listening does; everything is closed then.
     public func run(
         _ delegate: any StreamListenerDelegate,
