@@ -57,7 +57,7 @@ import Towline
         #expect(exit?.standardError.contains("dispatch-main|run-loop|poll|reactor") == true)
     }
 
-    @Test("EM2, EM4: the descriptor is readable for an event, a job, a call and a due timer, else not")
+    @Test("EM2, EM4: the descriptor is readable for an event, a job, a call and a timer, else not")
     func readiness() throws {
         let pair = try Pair()
         let reactor = pair.loop.reactor

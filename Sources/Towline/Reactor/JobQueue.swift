@@ -207,8 +207,8 @@ final class JobQueue: @unchecked Sendable {
         isSleeping.store(false, ordering: .relaxed)
     }
 
-    /// Takes all jobs, each of which is there: those that the loop has posted itself, which are older than what its thread
-    /// has posted between turns, then the others in their order.
+    /// Takes all jobs, each of which is there: those that the loop has posted itself, which are
+    /// older than what its thread has posted between turns, then the others in their order.
     func takeAll() -> [Job?] {
         let own = takeOwn()
         guard hasJobs.load(ordering: .relaxed) else { return own }

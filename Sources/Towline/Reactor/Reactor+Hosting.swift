@@ -9,8 +9,9 @@ extension Reactor {
     ///     source.setEventHandler { _ = try? reactor.turn(waitingAtMost: .zero) }
     ///     source.activate()
     ///
-    ///     var set = [pollfd(fd: try reactor.readinessDescriptor, events: Int16(POLLIN), revents: 0)]
-    ///     while poll(&set, 1, -1) >= 0 {                           // poll, and likewise epoll
+    ///     let descriptor = try reactor.readinessDescriptor         // poll, and likewise epoll
+    ///     var waits = [pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)]
+    ///     while poll(&waits, 1, -1) >= 0 {
     ///         try reactor.turn(waitingAtMost: .zero)
     ///     }
     ///

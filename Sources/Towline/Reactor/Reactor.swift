@@ -29,8 +29,9 @@ public final class Reactor {
         didSet { watchTurns(.reports, onTurn != nil) }
     }
 
-    /// A turn that is busy for as long, its wait not counted, is reported with where the time went:
-    /// by a `warning` in the log and in its ``TurnReport/timing``. `nil`: nothing is measured.
+    /// From how long a turn counts as slow, its wait left out; `nil`, and nothing is measured.
+    ///
+    /// A slow one is a `warning` in the log; its ``TurnReport/timing`` says where the time went.
     public var slowTurnThreshold: Duration? {
         didSet { watchTurns(.timing, slowTurnThreshold != nil) }
     }
@@ -57,8 +58,6 @@ public final class Reactor {
     @exclusivity(unchecked) var table: SocketTable
     @exclusivity(unchecked) var timers = TimerQueue<TimerWork>()
     var runningTimer: TimerQueue<TimerWork>.Key?
-    /// The bytes behind those that a read was just completed with, where they were received.
-    @exclusivity(unchecked) var untaken = UnsafeRawBufferPointer(start: nil, count: 0)
     @exclusivity(unchecked) var lastOperation = OperationID.beginRange()
 
     /// The delegate, and the relay to it, that are kept alive for this turn's callbacks.
