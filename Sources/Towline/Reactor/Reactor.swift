@@ -58,6 +58,8 @@ public final class Reactor {
     @exclusivity(unchecked) var table: SocketTable
     @exclusivity(unchecked) var timers = TimerQueue<TimerWork>()
     var runningTimer: TimerQueue<TimerWork>.Key?
+    /// The bytes behind those that a read was just completed with, where they were received.
+    @exclusivity(unchecked) var untaken = UnsafeRawBufferPointer(start: nil, count: 0)
     @exclusivity(unchecked) var lastOperation = OperationID.beginRange()
 
     /// The delegate, and the relay to it, that are kept alive for this turn's callbacks.
