@@ -1,3 +1,4 @@
+internal import CLinux
 internal import Glibc
 
 /// What a socket asks of the kernel, set before it connects or listens.
