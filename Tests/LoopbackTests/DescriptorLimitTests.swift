@@ -6,6 +6,7 @@ import Towline
 @Suite("At the descriptor limit") struct DescriptorLimitTests {
     @Test("LS3, A7, trap 5, Scenario 7: below 5 % CPU, clients served, accepting resumes by itself")
     func limit() throws {
+        let begin = ContinuousClock.now
         let server = try ChildProcess(
             "/usr/bin/prlimit",
             ["--nofile=64:64", try BuiltProduct.path(of: "echo-server")]
@@ -33,7 +34,16 @@ import Towline
             peers.removeFirst(served.count)
         }
         server.send(signal: SIGTERM)
-        #expect(try server.waitForExit()?.code == 0)
+        let exit = try server.waitForExit()
+        #expect(exit?.code == 0)
+        let notices = (exit?.standardError ?? "").split(separator: "\n")
+        let text =
+            "echo-server: accept on \(address) paused: too many open files (EMFILE), "
+            + "64 of 64 in use; retry in 100 ms"
+        #expect(notices.first.map(String.init) == text)
+        // One a second, from the first connection to the last.
+        let seconds = (ContinuousClock.now - begin) / .seconds(1)
+        #expect(notices.count <= Int(seconds) + 2, "\(notices.count) in \(seconds) s")
     }
 
     /// What a process has used of its cores, by its own clock.

@@ -253,7 +253,7 @@ import TowlineTestKit
         try end(reactor)
     }
 
-    @Test("LS3, A7: the notice says place, reason, use and pause, once a second at most")
+    @Test("LS3, A7, row 25, Scenario 7: the notice says where and why, once a second")
     func notices() throws {
         network.conditions.descriptorLimit = 2
         let reactor = try network.makeReactor()
@@ -295,6 +295,44 @@ import TowlineTestKit
         try turn(reactor) { recorder.accepted.count == 1 }
         try end(reactor)
         withExtendedLifetime(peer) {}
+    }
+
+    @Test("A7, row 26: a listener whose descriptor is broken ends, and says why, once")
+    func broken() throws {
+        let (reactor, listener) = try makeListener()
+        network.inject(EBADF, into: .accept)
+        let peer = try connectPeer(to: listener)
+        try turn(reactor) { recorder.events.count == 1 }
+        let error = SystemCallError(call: "accept4", errno: EBADF)
+        #expect(recorder.events == [.didStop(.system(error))])
+        #expect(listener.localAddresses.isEmpty)
+        try turnInVain(reactor)
+        #expect(recorder.events.count == 1 && reactor.figures.openSockets == 0)
+        try end(reactor)
+        withExtendedLifetime(peer) {}
+    }
+
+    @Test("Scenario 8: a health checker that closes before an answer, on every schedule")
+    func healthChecker() throws {
+        let (reactor, listener) = try makeListener()
+        var loudest = LogEvent.Level.trace
+        reactor.log = { loudest = max(loudest, $0.level) }
+        recorder.onEvent = { socket, event in
+            guard event == .didAccept else { return }
+            try socket.write([UInt8](repeating: 0, count: 100_000))
+            try socket.read()
+        }
+        for round in 0..<2_000 {
+            let peer = try connectPeer(to: listener)
+            if round % 3 == 0 { peer.send("?") }
+            if round % 2 == 0 { try reactor.turn(waitingAtMost: .zero) }
+            if round % 5 == 0 { peer.reset() } else { peer.close() }
+        }
+        try turn(reactor) { reactor.figures.closed == 2_000 }
+        #expect(recorder.reports.count == 2_000 && recorder.accepted.count == 2_000)
+        #expect(reactor.figures.openSockets == 2)
+        #expect(loudest <= .debug)
+        try end(reactor)
     }
 
     // MARK: Leaving
