@@ -3,8 +3,11 @@
 #include "CLinux.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <netdb.h>
 #include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/sendfile.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -22,4 +25,29 @@ _Static_assert(EAI_NODATA == -5, "netdb.h says -5");
 int towline_epoll_wait(int epoll, struct epoll_event *events, int count,
                        const struct timespec *timeout) {
     return (int)syscall(SYS_epoll_pwait2, epoll, events, count, timeout, NULL, (size_t)(_NSIG / 8));
+}
+
+ssize_t towline_sendfile(int socket, int file, int64_t offset, size_t count) {
+    // There is no flag for it as send(2) has one, and the process's own handler is none of ours.
+    sigset_t pipe, before, pending;
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    sigpending(&pending);
+    pthread_sigmask(SIG_BLOCK, &pipe, &before);
+    off_t place = offset;
+    ssize_t result = sendfile(socket, file, &place, count);
+    int number = errno;
+    if (result < 0 && number == EPIPE && !sigismember(&pending, SIGPIPE)) {
+        const struct timespec none = {0, 0};
+        while (sigtimedwait(&pipe, NULL, &none) < 0 && errno == EINTR) {
+        }
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = number;
+    return result;
+}
+
+int towline_unacknowledged(int socket) {
+    int count = 0;
+    return ioctl(socket, SIOCOUTQ, &count) == 0 ? count : -1;
 }

@@ -134,7 +134,8 @@ extension SimulatedBackend {
     ///   - count: 1 or more.
     /// - Returns: How many are finished at once.
     package func send(_ id: SocketID, _ bytes: UnsafeRawPointer, count: Int) -> Int {
-        send(id, [UInt8](UnsafeRawBufferPointer(start: bytes, count: count)), from: 0)
+        let copy = [UInt8](UnsafeRawBufferPointer(start: bytes, count: count))
+        return send(id, SimulatedEntry.Piece(source: .bytes(copy), range: 0..<count))
     }
 
     /// Sends `bytes` from `offset` on behind all earlier ones.
@@ -145,12 +146,23 @@ extension SimulatedBackend {
     ///   - offset: 0 through one less than their count.
     /// - Returns: How many are finished at once.
     package func send(_ id: SocketID, holding bytes: [UInt8], from offset: Int) -> Int {
-        send(id, bytes, from: offset)
+        send(id, SimulatedEntry.Piece(source: .bytes(bytes), range: offset..<bytes.count))
     }
 
-    private func send(_ id: SocketID, _ bytes: [UInt8], from offset: Int) -> Int {
+    /// Sends bytes of a file behind all earlier ones, which is read for it.
+    ///
+    /// - Parameters:
+    ///   - id: A connected stream.
+    ///   - file: The file.
+    ///   - range: Which of its bytes, 1 or more.
+    /// - Returns: How many are finished at once.
+    package func send(_ id: SocketID, file: OpenFile, range: Range<Int>) -> Int {
+        send(id, SimulatedEntry.Piece(source: .file(file), range: range))
+    }
+
+    private func send(_ id: SocketID, _ waiting: SimulatedEntry.Piece) -> Int {
         guard let entry = entry(of: id), entry.end != nil, !entry.cannotSend else { return 0 }
-        var piece = SimulatedEntry.Piece(bytes: bytes, offset: offset)
+        var piece = waiting
         entry.askedBytes += piece.count
         guard entry.output.isEmpty else {
             entry.output.append(piece)
@@ -159,15 +171,14 @@ extension SimulatedBackend {
         let outcome = callSend(piece, entry)
         switch outcome {
         case .done(let sent):
-            piece.offset += sent
+            piece.consume(sent)
             entry.finishedBytes += sent
             if piece.count > 0 { entry.output.append(piece) }
             return sent
         case .failed(let number):
             guard outcome.wouldBlock else {
                 entry.cannotSend = true
-                let error = SystemCallError(call: SimulatedCall.send.rawValue, errno: number)
-                results.append(.failed(id, .sending, error))
+                results.append(.failed(id, .sending, piece.error(number)))
                 return 0
             }
             entry.output.append(piece)
@@ -180,8 +191,13 @@ extension SimulatedBackend {
         figures.sends &+= 1
         let limit = wire.draw(wire.conditions.bytesPerSend)
         let outcome = wire.call(.send) {
-            piece.bytes.withUnsafeBytes {
-                end.send(UnsafeRawBufferPointer(rebasing: $0[piece.offset...]), atMost: limit)
+            switch piece.source {
+            case .bytes(let bytes):
+                bytes.withUnsafeBytes {
+                    end.send(UnsafeRawBufferPointer(rebasing: $0[piece.range]), atMost: limit)
+                }
+            case .file(let file):
+                send(file, piece.range, on: end, atMost: limit)
             }
         }
         if case .done(let count) = outcome {
@@ -190,6 +206,32 @@ extension SimulatedBackend {
         }
         figures.shortSends &+= 1
         return outcome
+    }
+
+    private func send(
+        _ file: OpenFile,
+        _ range: Range<Int>,
+        on end: SimulatedEnd,
+        atMost limit: Int
+    ) -> CallOutcome {
+        let count = min(range.count, limit, budget.fileBytesPerSocket)
+        return withUnsafeTemporaryAllocation(byteCount: count, alignment: 16) { buffer in
+            // 1 or more bytes, so there is a base.
+            let base = buffer.baseAddress.unsafelyUnwrapped
+            let result = file.read(into: base, count: count, at: range.lowerBound)
+            guard result.isSuccess else { return .failed(result.errno) }
+            let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<result.value])
+            return end.send(bytes, atMost: count)
+        }
+    }
+
+    /// How many of the bytes that were sent have not arrived.
+    ///
+    /// - Parameter id: A connected stream.
+    /// - Returns: The number; `nil` without a connection.
+    package func unacknowledgedByteCount(of id: SocketID) -> Int? {
+        guard let end = entry(of: id)?.end else { return nil }
+        return end.connection.sides[1 - end.side].onTheWay
     }
 
     /// Sends what waits, for as long as the network takes all that it is shown.
@@ -201,12 +243,12 @@ extension SimulatedBackend {
             let outcome = callSend(piece, entry)
             if case .done(let count) = outcome {
                 sent += count
-                entry.output[0].offset += count
+                entry.output[0].consume(count)
                 guard count == piece.count else { break }
                 entry.output.removeFirst()
             } else {
                 if case .failed(let number) = outcome, !outcome.wouldBlock {
-                    failure = SystemCallError(call: SimulatedCall.send.rawValue, errno: number)
+                    failure = piece.error(number)
                 }
                 break
             }
@@ -221,6 +263,30 @@ extension SimulatedBackend {
         if sent > 0 { sink.handle(.sent(sent), of: entry.id, from: self) }
         guard let failure, isOpen(entry) else { return }
         sink.handle(.failed(.sending, failure), of: entry.id, from: self)
+    }
+
+    /// Takes back bytes that wait to be sent, as if they had never been asked for.
+    ///
+    /// - Parameters:
+    ///   - id: A stream.
+    ///   - offset: How many waiting bytes stay in front of them.
+    ///   - count: 1 or more.
+    /// - Returns: `false`, and nothing has changed, if so many do not wait.
+    package func takeBack(_ id: SocketID, behind offset: Int, count: Int) -> Bool {
+        guard let entry = entry(of: id), entry.pendingBytes >= offset + count else { return false }
+        var place = 0
+        entry.output = entry.output.flatMap { piece in
+            let range = place..<place + piece.count
+            place = range.upperBound
+            let cut = (offset..<offset + count).clamped(to: range)
+            guard !cut.isEmpty else { return [piece] }
+            return piece.removing(
+                cut.lowerBound - range.lowerBound..<cut.upperBound - range.lowerBound
+            )
+        }
+        entry.askedBytes -= count
+        if entry.output.isEmpty, entry.finishesAfterOutput { entry.end?.finishSending() }
+        return true
     }
 
     /// Sends an end behind all earlier bytes.

@@ -4,10 +4,35 @@ internal import Towline
 final class SimulatedEntry {
     /// Bytes that the network would not take yet: a piece, and how much of it is finished.
     struct Piece {
-        let bytes: [UInt8]
-        var offset: Int
+        enum Source {
+            case bytes([UInt8])
+            case file(OpenFile)
+        }
 
-        var count: Int { bytes.count - offset }
+        let source: Source
+        var range: Range<Int>
+
+        var count: Int { range.count }
+
+        /// What is left of it without a range of its waiting bytes.
+        func removing(_ removed: Range<Int>) -> [Piece] {
+            let front = range.lowerBound..<range.lowerBound + removed.lowerBound
+            let back = range.lowerBound + removed.upperBound..<range.upperBound
+            return [front, back].filter { !$0.isEmpty }.map { Piece(source: source, range: $0) }
+        }
+
+        /// What a send from it that fails is told as.
+        func error(_ number: CInt) -> SystemCallError {
+            switch source {
+            case .bytes: SystemCallError(call: SimulatedCall.send.rawValue, errno: number)
+            case .file: OpenFile.error(number)
+            }
+        }
+
+        /// So many of its bytes are finished.
+        mutating func consume(_ byteCount: Int) {
+            range = range.lowerBound + byteCount..<range.upperBound
+        }
     }
 
     let id: SocketID

@@ -24,6 +24,7 @@ final class Party: StreamSocketDelegate {
     private var queuedReads: [Int] = []
     private var queuedWrites: [Int] = []
     private var nextTag = 0
+    private var closesOfReading = 0
     private var peerHasReset = false
 
     init(_ number: Int, _ storm: Storm) {
@@ -63,7 +64,7 @@ final class Party: StreamSocketDelegate {
         self.socket = socket
         isStarted = true
         socket.delegate = self
-        if chance(2) { socket.halfClosePolicy = .disconnect }
+        if chance(2) { socket.halfClosePolicy = chance(2) ? .disconnect : .keepOpen }
         queueRead()
     }
 
@@ -108,7 +109,8 @@ final class Party: StreamSocketDelegate {
         case 2: socket.disconnect(.afterReads)
         case 3: socket.disconnect(.afterReadsAndWrites)
         case 4: socket.abort()
-        case 5..<20: queueWrite()
+        case 5: endWriting()
+        case 6..<20: queueWrite()
         default: queueRead()
         }
     }
@@ -156,9 +158,15 @@ final class Party: StreamSocketDelegate {
         }
     }
 
+    private func endWriting() {
+        do { try socket?.shutdownWrite() } catch { lookAtRefusal(error) }
+    }
+
     private func lookAtRefusal(_ error: SocketError) {
         switch error {
-        case .notConnected, .disconnectPending, .readClosed, .system, .closedByPeer: break
+        case .notConnected, .disconnectPending, .readClosed, .writeClosed, .system, .closedByPeer,
+            .reactorStopped:
+            break
         default: complain("refused with \(error)")
         }
     }
@@ -198,6 +206,15 @@ final class Party: StreamSocketDelegate {
             complain("write \(tag) out of order")
         }
         actInCallback()
+    }
+
+    func socketDidCloseReadStream(_ socket: StreamSocket) throws {
+        note("didCloseReadStream")
+        if closesOfReading > 0 { complain("the reading side closed twice") }
+        closesOfReading += 1
+        if !queuedReads.isEmpty { complain("the reading side closed in front of a read") }
+        actInCallback()
+        if chance(2) { endWriting() }
     }
 
     func socket(_ socket: StreamSocket, didCancelRead tag: Int, partialBytes: RawSpan) throws {

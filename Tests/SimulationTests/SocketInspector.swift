@@ -94,7 +94,10 @@ enum SocketInspector {
         {
             complaints.append("an end behind kept bytes was told to nobody")
         }
-        if socket.lifecycle.peerHasEnded, socket.writes.isEmpty {
+        let mayStayOpen =
+            socket.lifecycle.isClosingReading
+            || socket.lifecycle.staysOpen && !socket.lifecycle.isWritingOver
+        if socket.lifecycle.peerHasEnded, socket.writes.isEmpty, !mayStayOpen {
             complaints.append("the peer has ended, nothing waits, and it stays open")
         }
         if socket.lifecycle.isDisconnectPending, socket.reads.isEmpty, socket.writes.isEmpty {

@@ -115,6 +115,35 @@ import Testing
         }
     }
 
+    @Test("Gathered bytes can be taken out again, and lent ones stay as they are (W9)")
+    func removing() {
+        for range in [0..<2, 1..<3, 2..<4, 0..<4, 2..<2] {
+            let expected = [UInt8](0..<4).enumerated()
+                .filter { !range.contains($0.offset) }.map(\.element)
+            let buffer = Gather(capacity: 16)
+            #expect(buffer.append([0, 1, 2, 3]))
+            #expect(buffer.remove(range))
+            #expect(buffer.contents == expected)
+            withLentBytes(capacity: 16, count: 4) { buffer, lent in
+                #expect(buffer.append(lent, count: 4))
+                #expect(buffer.remove(range))
+                #expect(buffer.contents == expected)
+                #expect(buffer.append([9]))
+                #expect(buffer.contents == expected + [9])
+                let original = UnsafeRawBufferPointer(start: lent, count: 4)
+                #expect([UInt8](original) == [0, 1, 2, 3])
+            }
+        }
+        withLentBytes(capacity: 4, count: 8) { buffer, lent in
+            #expect(buffer.append(lent, count: 8))
+            #expect(!buffer.remove(1..<2), "what is left has no room")
+            #expect(buffer.count == 8)
+            #expect(buffer.remove(6..<8))
+            #expect(buffer.remove(1..<3))
+            #expect(buffer.contents == [0, 3, 4, 5])
+        }
+    }
+
     @Test("The byte behind the lent ones is not lent")
     func behindLentBytes() {
         let bytes = [UInt8](0..<8)
@@ -174,4 +203,6 @@ private final class Gather {
             return buffer.append(base, count: raw.count)
         }
     }
+
+    func remove(_ range: Range<Int>) -> Bool { buffer.remove(range) }
 }

@@ -108,6 +108,12 @@ final class ManualBackend: Backend {
         return bytes.count - offset
     }
 
+    func send(_ id: SocketID, file: OpenFile, range: Range<Int>) -> Int { range.count }
+
+    func unacknowledgedByteCount(of id: SocketID) -> Int? { nil }
+
+    func takeBack(_ id: SocketID, behind offset: Int, count: Int) -> Bool { false }
+
     func finishSending(_ id: SocketID) {
         verbs.append("finish")
     }

@@ -66,7 +66,20 @@ import Testing
         #expect(shown == [1, 2])
     }
 
-    @Test("Pieces of both kinds leave in the order they came, whatever the sends take (BK1)")
+    @Test("More than waits cannot be taken out, and then nothing is (W9)")
+    func removingTooMuch() {
+        let output = PendingOutput()
+        #expect(!output.remove(0..<1))
+        output.append(copying: [1, 2])
+        output.append(holding: [3, 4, 5], from: 1)
+        #expect(!output.remove(2..<5))
+        #expect(output.remove(1..<3))
+        var shown: [UInt8] = []
+        while !output.isEmpty { _ = output.send(atMost: 9, into: &shown) }
+        #expect(shown == [1, 5])
+    }
+
+    @Test("Pieces of both kinds leave in the order they came, whatever is taken out (BK1, W9)")
     func order() {
         var numbers = SeededNumbers()
         for _ in 0..<50 {
@@ -83,6 +96,12 @@ import Testing
                     let offset = numbers.number(in: 0..<bytes.count)
                     output.append(holding: bytes, from: offset)
                     expected += bytes[offset...]
+                case 2 where expected.count > shown.count:
+                    let waiting = expected.count - shown.count
+                    let start = numbers.number(in: 0..<waiting)
+                    let end = numbers.number(in: start..<waiting) + 1
+                    #expect(output.remove(start..<end))
+                    expected.removeSubrange(shown.count + start..<shown.count + end)
                 default:
                     guard !output.isEmpty else { continue }
                     _ = output.send(atMost: numbers.number(in: 1..<30), into: &shown)

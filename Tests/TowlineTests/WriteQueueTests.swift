@@ -238,6 +238,33 @@ import Testing
         #expect(queue.finished?.tag == 2)
     }
 
+    @Test("A handed-over write that is not begun can be cancelled, and all behind it (W9)")
+    func cancellingHandedOver() {
+        var queue = WriteQueue()
+        for tag in 1...5 { queue.appendQueued([UInt8](repeating: 0, count: 2), tag: tag) }
+        for _ in 0..<4 { _ = queue.handOver() }
+        queue.acknowledge(3)
+        let untouched = (0..<5).map { queue.isUntouched(at: $0) }
+        #expect(untouched == [false, false, true, true, true])
+        #expect(queue.untouchedIndex == 2)
+        #expect(queue.progress == OperationProgress(tag: 2, bytesDone: 1, total: 2))
+        queue.cancel(at: 2)
+        #expect(queue.handedEnd == 6 && queue.acceptedEnd == 8)
+        #expect(queue.pendingBytes == 5)
+        #expect(queue.index(of: OperationID(rawValue: 4)) == 2)
+        #expect(queue.index(of: OperationID(rawValue: 3)) == nil)
+        queue.cancelAll(from: queue.untouchedIndex)
+        #expect(queue.count == 2)
+        #expect(queue.pendingBytes == 1)
+        #expect(!queue.hasQueued)
+        queue.acknowledge(1)
+        queue.removeFirst()
+        queue.removeFirst()
+        queue.cancelAll(from: queue.untouchedIndex)
+        #expect(queue.isEmpty)
+        #expect(queue.progress == nil)
+    }
+
     // MARK: The end
 
     @Test("What is not finished is reported with the bytes that were taken (O6)")

@@ -23,6 +23,8 @@
 /// 9. An end says nothing about sending. Behind one, a peer that takes nothing any more is told as
 ///    ``SocketEvent/failed(_:_:)`` with ``SocketDirection/sending``, unless our own end was asked
 ///    for; no send needs to find it.
+/// 10. ``takeBack(_:behind:count:)`` takes bytes out of those that wait: what is behind them moves
+///    up, and they are never counted by ``SocketEvent/sent(_:)``.
 package protocol Backend: AnyObject {
     /// What the backend is called in reports: `epoll`, `simulated`.
     var name: String { get }
@@ -114,6 +116,25 @@ package protocol Backend: AnyObject {
     /// - Returns: How many are finished at once, 0 through the number of bytes behind `offset`.
     func send(_ id: SocketID, holding bytes: [UInt8], from offset: Int) -> Int
 
+    /// Sends bytes of a file behind all earlier ones, no more in one turn than the budget says.
+    ///
+    /// The file is held until the last is counted or the socket is closed. One that ends in front
+    /// of its range's end has the sending fail with `ENODATA`.
+    ///
+    /// - Returns: How many are finished at once, 0 through the range's length.
+    func send(_ id: SocketID, file: OpenFile, range: Range<Int>) -> Int
+
+    /// Takes back bytes that wait to be sent, as if they had never been asked for; an end behind
+    /// them may then have nothing more to wait for.
+    ///
+    /// - Parameters:
+    ///   - id: A stream.
+    ///   - offset: How many waiting bytes stay in front of them.
+    ///   - count: 1 or more.
+    /// - Returns: `false`, and nothing has changed, if they are not all there any more, or may be
+    ///   on their way.
+    func takeBack(_ id: SocketID, behind offset: Int, count: Int) -> Bool
+
     /// Sends an end behind all earlier bytes; a second one does nothing.
     func finishSending(_ id: SocketID)
 
@@ -126,6 +147,10 @@ package protocol Backend: AnyObject {
 
     /// Which process is at the other end; `nil` but in the Unix domain.
     func peerCredentials(of id: SocketID) -> PeerCredentials?
+
+    /// How many of the bytes that were sent the peer's host has not acknowledged; `nil` if that
+    /// cannot be told.
+    func unacknowledgedByteCount(of id: SocketID) -> Int?
 
     /// The descriptor behind a socket, if there is one.
     func descriptor(of id: SocketID) -> CInt?

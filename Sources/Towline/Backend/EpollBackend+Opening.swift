@@ -124,6 +124,14 @@ extension EpollBackend {
         try options.apply(to: descriptor, family: family, for: .connected)
     }
 
+    func unacknowledgedByteCount(of id: SocketID) -> Int? {
+        guard let entry = entry(of: id), entry.pointee.descriptor >= 0 else { return nil }
+        let count = Int(towline_unacknowledged(entry.pointee.descriptor))
+        // Our end counts as one until it is acknowledged.
+        let hasSentEnd = entry.pointee.flags.contains(.hasFinished) && entry.pointee.output == nil
+        return count < 0 ? nil : max(0, count - (hasSentEnd ? 1 : 0))
+    }
+
     func localAddress(of id: SocketID) -> SocketAddress? {
         guard let descriptor = descriptor(of: id) else { return nil }
         return Self.localAddress(of: descriptor)

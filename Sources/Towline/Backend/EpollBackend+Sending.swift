@@ -45,6 +45,55 @@ extension EpollBackend {
         return sent
     }
 
+    func send(_ id: SocketID, file: OpenFile, range: Range<Int>) -> Int {
+        guard let entry = entry(of: id), !entry.pointee.flags.contains(.cannotSend) else {
+            return 0
+        }
+        guard entry.pointee.output == nil else {
+            entry.pointee.output?.takeUnretainedValue().append(file, range)
+            return 0
+        }
+        figures.sends &+= 1
+        let result = sendFile(file, range, to: entry.pointee.descriptor)
+        let sent = noteSent(id, result, of: range.count, isFile: true)
+        guard sent < range.count, let output = outputToKeep(id) else { return sent }
+        output.append(file, range.lowerBound + sent..<range.upperBound)
+        return sent
+    }
+
+    /// Sends as much of a file as one turn may.
+    private func sendFile(
+        _ file: OpenFile,
+        _ range: Range<Int>,
+        to descriptor: CInt
+    ) -> SystemCallResult {
+        let count = min(range.count, budget.fileBytesPerSocket)
+        let result = file.withDescriptor { source in
+            systemCall { towline_sendfile(descriptor, source, Int64(range.lowerBound), count) }
+        }
+        if result.value == 0 { return OpenFile.ended }
+        guard !result.isSuccess, [EINVAL, ENOSYS, EOPNOTSUPP].contains(result.errno) else {
+            return result
+        }
+        // Not every file system can: then by way of our own memory.
+        return copyFile(file, range.lowerBound, min(count, 64 * 1024), to: descriptor)
+    }
+
+    private func copyFile(
+        _ file: OpenFile,
+        _ offset: Int,
+        _ count: Int,
+        to descriptor: CInt
+    ) -> SystemCallResult {
+        withUnsafeTemporaryAllocation(byteCount: count, alignment: 16) { buffer in
+            // 1 or more bytes, so there is a base.
+            let base = buffer.baseAddress.unsafelyUnwrapped
+            let result = file.read(into: base, count: count, at: offset)
+            guard result.isSuccess else { return result }
+            return systemCall { Glibc.send(descriptor, base, result.value, CInt(MSG_NOSIGNAL)) }
+        }
+    }
+
     @inline(never)
     private func queueBehind(_ id: SocketID, _ bytes: UnsafeRawPointer, _ count: Int) -> Int {
         guard let entry = entry(of: id), !entry.pointee.flags.contains(.cannotSend),
@@ -71,7 +120,12 @@ extension EpollBackend {
     }
 
     /// Counts what a send took, and remembers its failure.
-    private func noteSent(_ id: SocketID, _ result: SystemCallResult, of count: Int) -> Int {
+    private func noteSent(
+        _ id: SocketID,
+        _ result: SystemCallResult,
+        of count: Int,
+        isFile: Bool = false
+    ) -> Int {
         guard !result.isSuccess else {
             figures.sentBytes &+= result.value
             if result.value < count { figures.shortSends &+= 1 }
@@ -80,8 +134,12 @@ extension EpollBackend {
         figures.shortSends &+= 1
         guard !result.wouldBlock else { return 0 }
         entry(of: id)?.pointee.flags.insert(.cannotSend)
-        results.append(.failed(id, .sending, SystemCallError(call: "send", errno: result.errno)))
+        results.append(.failed(id, .sending, Self.sendError(result.errno, isFile)))
         return 0
+    }
+
+    private static func sendError(_ number: CInt, _ isFile: Bool) -> SystemCallError {
+        isFile ? OpenFile.error(number) : SystemCallError(call: "send", errno: number)
     }
 
     /// Makes a place for output that the kernel has no room for, and watches for room.
@@ -114,14 +172,18 @@ extension EpollBackend {
         var failure: SystemCallError?
         while !output.isEmpty {
             figures.sends &+= 1
-            let (result, isWhole) = output.sendFirst { bytes, count in
-                systemCall { Glibc.send(descriptor, bytes, count, CInt(MSG_NOSIGNAL)) }
-            }
+            let isFile = output.beginsWithFile
+            let (result, isWhole) = output.sendFirst(
+                sendFile: { sendFile($0, $1, to: descriptor) },
+                { bytes, count in
+                    systemCall { Glibc.send(descriptor, bytes, count, CInt(MSG_NOSIGNAL)) }
+                }
+            )
             if result.isSuccess {
                 sent += result.value
                 figures.sentBytes &+= result.value
             } else if !result.wouldBlock {
-                failure = SystemCallError(call: "send", errno: result.errno)
+                failure = Self.sendError(result.errno, isFile)
             }
             guard isWhole else {
                 figures.shortSends &+= 1
@@ -143,6 +205,14 @@ extension EpollBackend {
         if entry.pointee.flags.contains(.finishesAfterOutput), !hasFailed {
             _ = shutdown(entry.pointee.descriptor, CInt(SHUT_WR))
         }
+    }
+
+    func takeBack(_ id: SocketID, behind offset: Int, count: Int) -> Bool {
+        guard let output = entry(of: id)?.pointee.output?.takeUnretainedValue(),
+            output.remove(offset..<offset + count)
+        else { return false }
+        if output.isEmpty { finishOutput(id, hasFailed: false) }
+        return true
     }
 
     func finishSending(_ id: SocketID) {

@@ -8,6 +8,9 @@ public struct TurnBudget: Sendable, Hashable {
     /// Receive calls for one socket, 1 or more; 16.
     public var receivesPerSocket = 16
 
+    /// Bytes of a file sent on one socket, 1 or more; 256 KiB.
+    public var fileBytesPerSocket = 256 * 1024
+
     /// Callbacks of one socket from bytes that it keeps, 1 or more; 1,024.
     public var callbacksPerSocket = 1_024
 
@@ -30,6 +33,7 @@ public struct TurnBudget: Sendable, Hashable {
 
     var isValid: Bool {
         receivedBytesPerSocket > 0 && receivesPerSocket > 0 && callbacksPerSocket > 0
-            && acceptsPerListener > 0 && jobs > 0 && timers > 0 && closings > 0
+            && fileBytesPerSocket > 0 && acceptsPerListener > 0 && jobs > 0 && timers > 0
+            && closings > 0
     }
 }

@@ -70,6 +70,26 @@ struct GatherBuffer {
         return true
     }
 
+    /// Takes gathered bytes out again.
+    ///
+    /// - Parameter range: Which of them, counted from the first.
+    /// - Returns: `false`, and nothing has changed, if what is left has no room.
+    mutating func remove(_ range: Range<Int>) -> Bool {
+        let rest = count - range.upperBound
+        if rest > 0, start != UnsafeRawPointer(base) {
+            // Lent bytes are somebody's to read, so they move to the buffer.
+            guard count - range.count <= capacity else { return false }
+            base.copyMemory(from: start, byteCount: range.lowerBound)
+            (base + range.lowerBound).copyMemory(from: start + range.upperBound, byteCount: rest)
+            start = UnsafeRawPointer(base)
+        } else if rest > 0 {
+            // Both within the buffer, in which they may overlap.
+            memmove(base + range.lowerBound, base + range.upperBound, rest)
+        }
+        count -= range.count
+        return true
+    }
+
     /// Empties the buffer; the bytes stay readable until the next append.
     @inline(__always)
     mutating func removeAll() {

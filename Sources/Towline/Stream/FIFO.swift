@@ -39,8 +39,10 @@ struct FIFO<Element> {
         return elements.remove(at: head + index)
     }
 
-    mutating func removeLast() -> Element {
-        elements.removeLast()
+    /// Removes so many from the end.
+    mutating func removeLast(_ removed: Int) {
+        elements.removeLast(removed)
+        if isEmpty { removeAll() }
     }
 
     mutating func removeAll() {

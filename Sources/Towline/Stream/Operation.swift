@@ -17,6 +17,25 @@ public struct IOProgress: Sendable, Hashable {
     }
 }
 
+/// How far the read or the write has come whose turn it is.
+public struct OperationProgress: Sendable, Hashable {
+    /// The operation's tag.
+    public let tag: Int
+
+    /// Its bytes so far.
+    public let bytesDone: Int
+
+    /// Its bytes in all; `nil` where only the end will tell.
+    public let total: Int?
+
+    /// Describes how far an operation has come.
+    public init(tag: Int, bytesDone: Int, total: Int?) {
+        self.tag = tag
+        self.bytesDone = bytesDone
+        self.total = total
+    }
+}
+
 /// What is to become of a read or a write whose time is up.
 public enum TimeoutDecision: Sendable, Hashable {
     /// It gets that much more time, and the question may come again; no time at all is
@@ -27,8 +46,8 @@ public enum TimeoutDecision: Sendable, Hashable {
     /// ``SocketError/writeTimedOut(tag:)``.
     case disconnect
 
-    /// The operation ends alone, and the connection stays. A write of which bytes have been handed
-    /// to the kernel cannot: for it this means ``disconnect``.
+    /// The operation ends alone, and the connection stays. A write of which bytes have been sent
+    /// cannot, since the stream would be corrupt: for it this means ``disconnect``.
     case cancelOperation
 }
 

@@ -25,6 +25,8 @@ final class StreamExtras {
     /// Why nothing can be sent any more, while the peer's last bytes are still read.
     var sendFailure: SocketError?
     var attempts: [ConnectAttempt] = []
+    /// What queued writes send that is no single array.
+    var heldOutput: [OperationID: HeldOutput] = [:]
     /// Bytes of the current read that progress was told of.
     var readProgress = 0
     var phase = DisconnectReport.Phase.connected
@@ -37,6 +39,7 @@ final class StreamExtras {
         closingManner = .end
         sendFailure = nil
         attempts = []
+        heldOutput = [:]
         readProgress = 0
         phase = .connected
         retryDelay = 1_000_000

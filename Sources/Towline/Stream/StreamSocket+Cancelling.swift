@@ -1,11 +1,14 @@
 extension StreamSocket {
     /// Has a read or a write end now, without a callback.
     ///
-    /// The bytes that a read has collected stay in front for the next. In the read's own callbacks,
-    /// and in those of others, it may be called as well as anywhere else.
+    /// The bytes that a read has collected stay in front for the next. A write can be cancelled
+    /// for as long as none of its bytes is sent: without the rest, what the peer gets would be no
+    /// stream of writes any more. In the operation's own callbacks, and in those of others, it may
+    /// be called as well as anywhere else.
     ///
     /// - Parameter id: What the call that asked for it has returned.
-    /// - Returns: Whether it ends so; `false` if it has ended already, or is none of this socket's.
+    /// - Returns: Whether it ends so; `false` if it has ended already, if it is a write that has
+    ///   begun, or if it is none of this socket's.
     @discardableResult
     public func cancel(_ id: OperationID) -> Bool {
         guard let reactor = reactorIfOnThread("cancel(_:)"), lifecycle.isOpen else { return false }
@@ -19,6 +22,20 @@ extension StreamSocket {
         else { return }
         reads.removeAll()
         noteCancelledRead(at: 0, reactor)
+    }
+
+    /// Has all writes end now, without a callback, of which nothing is sent.
+    public func cancelAllWrites() {
+        guard let reactor = reactorIfOnThread("cancelAllWrites()"), lifecycle.isOpen else { return }
+        let index = writes.untouchedIndex
+        guard index < writes.count else { return }
+        let start = writes[index].end - writes[index].count
+        if start < writes.handedEnd, !takeBack(start..<writes.handedEnd, reactor) { return }
+        if let extras, !extras.heldOutput.isEmpty {
+            for index in index..<writes.count { extras.heldOutput[writes[index].id] = nil }
+        }
+        writes.cancelAll(from: index)
+        noteCancelledWrite(reactor)
     }
 
     private func cancelRead(_ id: OperationID, _ reactor: Reactor) -> Bool {
@@ -37,5 +54,44 @@ extension StreamSocket {
         perform(lifecycle.queuesChanged(queues), reactor)
     }
 
-    private func cancelWrite(_ id: OperationID, _ reactor: Reactor) -> Bool { false }
+    /// Has a write end without a callback if nothing of it is sent.
+    func cancelWrite(_ id: OperationID, _ reactor: Reactor) -> Bool {
+        guard let index = writes.index(of: id), writes.isUntouched(at: index) else { return false }
+        let write = writes[index]
+        if index < writes.handedCount, write.count > 0,
+            !takeBack(write.end - write.count..<write.end, reactor)
+        {
+            return false
+        }
+        if let extras, !extras.heldOutput.isEmpty { extras.heldOutput[id] = nil }
+        writes.cancel(at: index)
+        noteCancelledWrite(reactor)
+        return true
+    }
+
+    /// Takes bytes back that are gathered, or with the backend.
+    ///
+    /// Both at once are never there: what is gathered has nothing in front of it.
+    ///
+    /// - Parameters:
+    ///   - range: Where they are in the stream of all bytes ever written.
+    ///   - reactor: The reactor.
+    /// - Returns: Whether they are taken back; if not, nothing has changed.
+    private func takeBack(_ range: Range<Int>, _ reactor: Reactor) -> Bool {
+        let offset = range.lowerBound - writes.finishedEnd
+        if reactor.current == socketID, reactor.gather.count > 0 {
+            return reactor.gather.remove(offset..<offset + range.count)
+        }
+        return reactor.backend.takeBack(socketID, behind: offset, count: range.count)
+    }
+
+    /// What waited for the write may go on; `settle` sees to it.
+    private func noteCancelledWrite(_ reactor: Reactor) {
+        if !writes.isSending, !writes.hasQueued { obstacles.remove(.hasPendingWrites) }
+        if lifecycle.phase == .connecting {
+            perform(lifecycle.queuesChanged(queues), reactor)
+        } else {
+            list(for: .reportWrites, reactor)
+        }
+    }
 }

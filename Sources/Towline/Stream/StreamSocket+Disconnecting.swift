@@ -3,7 +3,8 @@ internal import TowlineBytes
 extension StreamSocket {
     /// Ends the connection, or the attempt to make one; on an idle socket does nothing.
     ///
-    /// With ``DisconnectMoment/now`` both queues are dropped. With the others, no read or write is
+    /// With ``DisconnectMoment/now`` both queues are dropped; of writes that the kernel has taken
+    /// already, `didWrite` still tells. With the others, no read or write is
     /// accepted any more, and what is queued completes first; after writes the end is sent, and the
     /// peer's awaited for ``lingerTimeout``, so that nothing sent is lost by a reset. The calls add
     /// up, and cannot be taken back. `didDisconnect` follows with no error, unless something else

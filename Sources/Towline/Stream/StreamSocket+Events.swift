@@ -270,12 +270,14 @@ extension StreamSocket {
         reactor.endCallbacks()
     }
 
-    /// Tells of writes that were complete before the connection ended; a deliberate end of ours has
-    /// given them up.
+    /// Tells of writes that were complete before the connection ended; a reset of ours has given
+    /// them up.
     private func reportFinishedWrites(_ reactor: Reactor) {
-        guard reason != nil, writes.finished != nil else { return }
+        guard writes.finished != nil else { return }
         reactor.beginCallbacks(of: socketID)
-        while let write = writes.finished, lifecycle.phase == .disconnecting {
+        while let write = writes.finished, lifecycle.phase == .disconnecting,
+            extras?.closingManner ?? .end != .reset
+        {
             if let progress = writes.takeProgress(), !isSkipping(.didProgressWrite) {
                 call(reactor) { try $0.didProgressWrite(self, write.tag, progress) }
                 guard lifecycle.phase == .disconnecting else { break }

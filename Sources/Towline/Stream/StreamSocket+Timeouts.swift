@@ -212,9 +212,10 @@ extension StreamSocket {
         switch decision {
         case .extend(let duration) where duration > .zero:
             extras.timeouts.extendWrite(by: duration.saturatedNanoseconds, from: now)
-        case .cancelOperation where index >= writes.handedCount:
-            writes.cancel(at: index)
-        case .disconnect, .extend, .cancelOperation:
+        case .cancelOperation:
+            if cancelWrite(write.id, reactor) { return }
+            disconnect(because: .writeTimedOut(tag: write.tag), reactor)
+        case .disconnect, .extend:
             disconnect(because: .writeTimedOut(tag: write.tag), reactor)
         }
     }

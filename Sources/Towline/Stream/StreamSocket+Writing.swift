@@ -144,25 +144,11 @@ extension StreamSocket {
         try write(Array(bytes), timeout: timeout, tag: tag, file: file, line: line)
     }
 
-    /// Writes several pieces as one write, behind all earlier bytes.
-    ///
-    /// - Parameters:
-    ///   - chunks: The pieces, in their order.
-    ///   - timeout: The time from when the write is the first of the queue, 0 or more.
-    ///   - tag: Given to the callback; for you.
-    ///   - file: The file of the call, for the error.
-    ///   - line: The line of the call, for the error.
-    /// - Returns: A name for the write.
-    /// - Throws: As for a `RawSpan`.
-    @discardableResult
-    public func write(
-        chunks: [[UInt8]],
-        timeout: Duration? = nil,
-        tag: Int = 0,
-        file: StaticString = #fileID,
-        line: UInt = #line
-    ) throws(SocketError) -> OperationID {
-        try write(Array(chunks.joined()), timeout: timeout, tag: tag, file: file, line: line)
+    // MARK: Progress
+
+    /// The write whose turn it is, and how far it has come; `nil` if the kernel has taken all.
+    public var currentWrite: OperationProgress? {
+        isOnThread("currentWrite") ? writes.progress : nil
     }
 
     // MARK: Queueing
@@ -193,7 +179,7 @@ extension StreamSocket {
         }
     }
 
-    private func queueWrite(
+    func queueWrite(
         _ bytes: RawSpan,
         _ array: [UInt8]?,
         _ timeout: Duration?,
@@ -201,15 +187,7 @@ extension StreamSocket {
         _ file: StaticString,
         _ line: UInt
     ) throws(SocketError) -> OperationID {
-        let reactor = try reactorForCall("write")
-        let nanoseconds = try Self.nanoseconds(of: timeout, "write", file, line)
-        try checkOpen()
-        if lifecycle.isWritingOver { throw .writeClosed }
-        if let failure = extras?.sendFailure { throw failure }
-        let waiting = writes.pendingBytes
-        guard waiting < writeQueueLimit else {
-            throw .writeQueueFull(waiting: waiting, limit: writeQueueLimit)
-        }
+        let (reactor, nanoseconds) = try admitWrite(timeout, file, line)
         let id = reactor.takeOperationID()
         var request = WriteRequest(
             tag: tag,
@@ -223,12 +201,35 @@ extension StreamSocket {
             writes.append(request, isGathered: true)
         } else {
             request.bytes = array ?? [UInt8](bytes)
-            writes.append(request, isGathered: false)
-            obstacles.insert(.hasPendingWrites)
-            if reactor.current != socketID { list(for: .flush, reactor) }
+            appendWrite(request, reactor)
         }
         noteHighWater()
         return id
+    }
+
+    /// Refuses what cannot be written now; the reactor, and the timeout in nanoseconds.
+    func admitWrite(
+        _ timeout: Duration?,
+        _ file: StaticString,
+        _ line: UInt
+    ) throws(SocketError) -> (Reactor, Int64) {
+        let reactor = try reactorForCall("write")
+        let nanoseconds = try Self.nanoseconds(of: timeout, "write", file, line)
+        try checkOpen()
+        if lifecycle.isWritingOver { throw .writeClosed }
+        if let failure = extras?.sendFailure { throw failure }
+        let waiting = writes.pendingBytes
+        guard waiting < writeQueueLimit else {
+            throw .writeQueueFull(waiting: waiting, limit: writeQueueLimit)
+        }
+        return (reactor, nanoseconds)
+    }
+
+    /// Adds a write that is not gathered, to be handed over when its turn comes.
+    func appendWrite(_ request: WriteRequest, _ reactor: Reactor) {
+        writes.append(request, isGathered: false)
+        obstacles.insert(.hasPendingWrites)
+        if reactor.current != socketID { list(for: .flush, reactor) }
     }
 
     /// Gathers a further small write of the callbacks that run; nothing may wait in front of it.
@@ -263,7 +264,9 @@ extension StreamSocket {
     func flushQueued(_ reactor: Reactor) {
         guard lifecycle.phase == .connected, extras?.sendFailure == nil else { return }
         while writes.hasQueued, !writes.isSending {
-            if writes.nextCount >= Self.heldSize {
+            if writes.isNextHeldApart {
+                sendHeldOutput(reactor)
+            } else if writes.nextCount >= Self.heldSize {
                 let bytes = writes.handOver()
                 acknowledge(reactor.backend.send(socketID, holding: bytes, from: 0), reactor)
             } else {
@@ -277,7 +280,7 @@ extension StreamSocket {
 
     /// Copies small writes together, as many as fit.
     private func gatherQueued(_ reactor: Reactor) {
-        while writes.hasQueued, writes.nextCount < Self.heldSize {
+        while writes.hasQueued, writes.nextCount < Self.heldSize, !writes.isNextHeldApart {
             guard reactor.gather.count + writes.nextCount <= 256 * 1024 else { return }
             let bytes = writes.handOver()
             bytes.withUnsafeBytes { bytes in

@@ -8,7 +8,8 @@ struct WriteRequest {
     var count: Int
     /// Nanoseconds; `Int64.max` for none.
     var timeout: Int64
-    /// Its bytes, until they are handed over; `nil` for gathered ones, which lie elsewhere.
+    /// Its bytes, until they are handed over; `nil` for gathered ones, which lie elsewhere, and for
+    /// ``HeldOutput``.
     var bytes: [UInt8]?
 }
 
@@ -124,6 +125,12 @@ struct WriteQueue {
     /// The number of bytes of the first request that is not handed over.
     var nextCount: Int { self[handedCount].count }
 
+    /// Whether what that request sends is ``HeldOutput``, which is kept elsewhere.
+    var isNextHeldApart: Bool { self[handedCount].bytes == nil }
+
+    /// The name of that request.
+    var nextID: OperationID { self[handedCount].id }
+
     // MARK: Answers
 
     /// Counts bytes that the kernel has taken.
@@ -169,34 +176,99 @@ struct WriteQueue {
     }
 
     /// The first request that is not finished, whose time runs; `nil` if there is none.
+    ///
+    /// Found by halving, since thousands may be finished and not reported yet.
     var unfinishedIndex: Int? {
-        var index = 0
-        while index < count {
-            if index >= handedCount || self[index].end > finishedEnd { return index }
-            index += 1
+        var range = 0..<handedCount
+        while !range.isEmpty {
+            let middle = (range.lowerBound + range.upperBound) / 2
+            if self[middle].end > finishedEnd {
+                range = range.lowerBound..<middle
+            } else {
+                range = middle + 1..<range.upperBound
+            }
+        }
+        return range.lowerBound < count ? range.lowerBound : nil
+    }
+
+    // MARK: Cancelling
+
+    /// The place of a request, found by halving since their numbers rise; `nil` if it is not here.
+    func index(of id: OperationID) -> Int? {
+        var range = 0..<count
+        while !range.isEmpty {
+            let middle = (range.lowerBound + range.upperBound) / 2
+            let found = self[middle].id
+            if found == id { return middle }
+            range =
+                found.rawValue < id.rawValue
+                ? middle + 1..<range.upperBound : range.lowerBound..<middle
         }
         return nil
     }
 
-    /// Forgets a request of which nothing is handed over, as if it had never been asked for.
-    mutating func cancel(at index: Int) {
-        precondition(index >= handedCount && index < count, "nothing of it has been handed over")
-        let byteCount = self[index].count
-        for later in index + 1..<max(count, index + 1) {
-            self[later - 1] = self[later]
-            self[later - 1].end -= byteCount
-        }
-        acceptedEnd -= byteCount
-        removeLast()
+    /// The first request of which no byte is finished, so that it and all behind it can still be
+    /// taken back; `count` if there is none.
+    var untouchedIndex: Int {
+        guard let index = unfinishedIndex else { return count }
+        return isUntouched(at: index) ? index : index + 1
     }
 
-    private mutating func removeLast() {
-        count -= 1
-        if count == 0 {
-            first.bytes = nil
-        } else {
-            _ = rest?.removeLast()
+    /// Whether a request is not finished, and not even begun.
+    func isUntouched(at index: Int) -> Bool {
+        let request = self[index]
+        if index < handedCount, request.end <= finishedEnd { return false }
+        return request.end - request.count >= finishedEnd
+    }
+
+    /// Forgets a request that is untouched, as if it had never been asked for.
+    mutating func cancel(at index: Int) {
+        precondition(isUntouched(at: index), "nothing of it has been sent")
+        let byteCount = self[index].count
+        if index < handedCount {
+            handedCount -= 1
+            handedEnd -= byteCount
         }
+        acceptedEnd -= byteCount
+        count -= 1
+        if index > 0 {
+            _ = rest?.remove(at: index - 1)
+        } else if count > 0, let next = rest?.removeFirst() {
+            first = next
+        } else {
+            first.bytes = nil
+        }
+        if count <= 1 { rest = nil }
+        guard byteCount > 0 else { return }
+        for later in index..<max(count, index) { self[later].end -= byteCount }
+    }
+
+    /// Forgets all requests from a place on, which are untouched.
+    mutating func cancelAll(from index: Int) {
+        guard index < count else { return }
+        precondition(isUntouched(at: index), "nothing of them has been sent")
+        acceptedEnd = self[index].end - self[index].count
+        handedEnd = min(handedEnd, acceptedEnd)
+        handedCount = min(handedCount, index)
+        if index == 0 { first.bytes = nil }
+        if index <= 1 {
+            rest = nil
+        } else {
+            rest?.removeLast(count - index)
+        }
+        count = index
+    }
+
+    /// The first request that is not finished, and how far it has come.
+    var progress: OperationProgress? {
+        guard let index = unfinishedIndex else { return nil }
+        let request = self[index]
+        let missing = min(request.count, request.end - finishedEnd)
+        return OperationProgress(
+            tag: request.tag,
+            bytesDone: request.count - missing,
+            total: request.count
+        )
     }
 
     /// What is not finished: tag, bytes finished, bytes in all.
