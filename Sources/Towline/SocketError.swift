@@ -30,6 +30,9 @@ public indirect enum SocketError: Error, Sendable, CustomStringConvertible {
     /// Our own end was asked for by `shutdownWrite()`; nothing more can be written.
     case writeClosed
 
+    /// A connection cannot move while the kernel has not taken all that was handed to it.
+    case writesUnderWay
+
     /// As many reads are queued as ``StreamSocket/maxQueuedReads`` allows.
     case readQueueFull(limit: Int)
 
@@ -83,6 +86,7 @@ public indirect enum SocketError: Error, Sendable, CustomStringConvertible {
         case .disconnectPending: "call refused: a disconnect is pending"
         case .readClosed: "read refused: the peer has sent its end"
         case .writeClosed: "write refused: the writing side is shut down"
+        case .writesUnderWay: "move refused: bytes are still being handed to the kernel"
         case .readQueueFull(let limit):
             "read refused: \(limit) reads are queued, which is the limit"
         case .writeQueueFull(let waiting, let limit):
@@ -167,7 +171,8 @@ extension SocketError: Equatable {
             (.disconnectPending, .disconnectPending), (.readClosed, .readClosed),
             (.wrongThread, .wrongThread), (.reactorStopped, .reactorStopped),
             (.connectTimedOut, .connectTimedOut), (.closedByPeer, .closedByPeer),
-            (.delegateGone, .delegateGone), (.writeClosed, .writeClosed):
+            (.delegateGone, .delegateGone), (.writeClosed, .writeClosed),
+            (.writesUnderWay, .writesUnderWay):
             true
         default:
             // Two different cases. A new case without values must be added to the list above; the

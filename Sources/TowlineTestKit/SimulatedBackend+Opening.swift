@@ -31,6 +31,19 @@ extension SimulatedBackend {
         entry.isConnected = true
     }
 
+    /// Gives the descriptor of a connected stream away, to be adopted on this network again.
+    ///
+    /// - Parameter id: The stream.
+    /// - Returns: The descriptor; `nil` if bytes wait to be sent.
+    package func release(_ id: SocketID) -> CInt? {
+        guard let entry = entry(of: id), entry.isConnected, !entry.cannotSend,
+            entry.pendingBytes == 0, let end = entry.end, let descriptor = entry.descriptor
+        else { return nil }
+        removeEntry(of: id)
+        unadopted[descriptor] = end
+        return descriptor
+    }
+
     /// Closes a descriptor that nobody adopts.
     package func discard(_ descriptor: CInt) {
         unadopted.removeValue(forKey: descriptor)?.close(.end)

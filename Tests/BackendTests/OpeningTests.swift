@@ -239,4 +239,28 @@ import TowlineTestKit
         rig.backend.resumeReceiving(id)
         try rig.poll(until: { rig.log.bytes(of: id) == [1] })
     }
+
+    @Test(
+        "A released stream is told nothing of, and goes on under another ID",
+        arguments: BackendKind.allCases
+    )
+    func release(_ kind: BackendKind) throws {
+        let rig = try kind.makeRig(window: 4_096)
+        let (id, peer) = try rig.makeStream()
+        rig.backend.resumeReceiving(id)
+        let descriptor = try #require(rig.backend.release(id))
+        peer.send([1, 2, 3])
+        try rig.pollInVain()
+        #expect(rig.log.events(of: id).isEmpty)
+        let next = rig.nextID()
+        try rig.backend.adopt(descriptor, as: next, kind: .stream)
+        rig.backend.resumeReceiving(next)
+        try rig.poll(until: { rig.log.bytes(of: next) == [1, 2, 3] })
+        peer.isReading = false
+        let large = countedBytes(1 << 20)
+        let sent = rig.backend.send(next, holding: large, from: 0)
+        #expect(sent < large.count)
+        #expect(rig.backend.release(next) == nil, "bytes wait to be sent")
+        #expect(rig.log.events(of: next) == [.received(3)])
+    }
 }

@@ -69,6 +69,7 @@ final class ManualBackend: Backend {
     }
 
     func adopt(_ descriptor: CInt, as id: SocketID, kind: SocketKind) throws(SystemCallError) {}
+    func release(_ id: SocketID) -> CInt? { nil }
     func discard(_ descriptor: CInt) {}
 
     func listen(

@@ -35,6 +35,7 @@ import Testing
         (.disconnectPending, "call refused: a disconnect is pending"),
         (.readClosed, "read refused: the peer has sent its end"),
         (.writeClosed, "write refused: the writing side is shut down"),
+        (.writesUnderWay, "move refused: bytes are still being handed to the kernel"),
         (
             .readQueueFull(limit: 8), "read refused: 8 reads are queued, which is the limit"
         ),
@@ -145,6 +146,7 @@ import Testing
             case .disconnectPending: "disconnectPending"
             case .readClosed: "readClosed"
             case .writeClosed: "writeClosed"
+            case .writesUnderWay: "writesUnderWay"
             case .readQueueFull: "readQueueFull"
             case .writeQueueFull: "writeQueueFull"
             case .wrongThread: "wrongThread"
@@ -160,6 +162,6 @@ import Testing
             case .handler: "handler"
             }
         }
-        #expect(Set(Self.texts.map { name($0.0) }).count == 22)
+        #expect(Set(Self.texts.map { name($0.0) }).count == 23)
     }
 }

@@ -35,8 +35,8 @@ int towline_epoll_wait(int epoll, struct epoll_event *events, int count,
 // getaddrinfo(3): a name without an address; glibc shows the number to GNU programs only.
 static const int towline_eai_nodata = -5;
 
-// sendfile(2) from `offset` on, which leaves the file's own place alone, without the SIGPIPE that it
-// would raise for a peer that has gone: it is blocked in this thread for the length of the call.
+// sendfile(2) from `offset` on, which leaves the file's own place alone, without the SIGPIPE that
+// it would raise for a peer that has gone: it is blocked in this thread for the length of the call.
 ssize_t towline_sendfile(int socket, int file, int64_t offset, size_t count);
 
 // ioctl(2) with SIOCOUTQ: what a socket has sent and its peer's kernel has not acknowledged; -1 if

@@ -47,6 +47,13 @@ package protocol Backend: AnyObject {
     /// - Throws: The refused call. The descriptor is then still the caller's.
     func adopt(_ descriptor: CInt, as id: SocketID, kind: SocketKind) throws(SystemCallError)
 
+    /// Gives the descriptor of a connected stream away: nothing of `id` is told any more, not even
+    /// that it is closed.
+    ///
+    /// - Returns: The descriptor, which is the caller's; `nil`, and nothing changed, if bytes wait
+    ///   to be sent.
+    func release(_ id: SocketID) -> CInt?
+
     /// Closes a descriptor that an ``SocketEvent/accepted(_:from:)`` brought and nobody adopts.
     func discard(_ descriptor: CInt)
 

@@ -18,6 +18,16 @@ extension EpollBackend {
         }
     }
 
+    func release(_ id: SocketID) -> CInt? {
+        guard let entry = entry(of: id), entry.pointee.output == nil,
+            entry.pointee.flags.isDisjoint(with: [.isConnecting, .cannotSend])
+        else { return nil }
+        watch(id) { $0.remove(.isInSet) }
+        let descriptor = entry.pointee.descriptor
+        entry.pointee = EpollEntry(generation: id.generation)
+        return descriptor
+    }
+
     func discard(_ descriptor: CInt) {
         _ = Glibc.close(descriptor)
     }

@@ -9,7 +9,7 @@ public enum IdleDirection: Sendable, Hashable {
 }
 
 /// How long a connection may be silent; one value for all sockets that are set alike.
-final class IdleLimits {
+final class IdleLimits: Sendable {
     /// Nanoseconds, 1 or more; `Int64.max` for no limit.
     let read: Int64
     let write: Int64

@@ -180,7 +180,7 @@ extension StreamSocket {
 
     /// Holds a kept handler weakly from here on: no farewell comes that would let go of it, and it
     /// may hold the socket.
-    private func letGoOfHandler(_ reactor: Reactor) {
+    func letGoOfHandler(_ reactor: Reactor) {
         guard let handler = relayReference?.takeUnretainedValue(), handler.kept != nil,
             let delegate = handler.delegate()
         else { return }
@@ -216,7 +216,7 @@ extension StreamSocket {
     }
 
     /// Forgets everything that belongs to one connection.
-    private func becomeIdle() {
+    func becomeIdle() {
         lifecycle.closed()
         obstacles = .isNotOpen
         listed = []
@@ -232,7 +232,7 @@ extension StreamSocket {
     }
 
     /// What the terminal callback may still ask for.
-    private func forgetAddresses() {
+    func forgetAddresses() {
         peer = nil
         extras?.localAddress = nil
     }
