@@ -1,3 +1,4 @@
+internal import CLinux
 internal import Glibc
 
 /// A value that several threads use, one at a time.
