@@ -11,7 +11,9 @@ let strict: [SwiftSetting] = [
 ]
 
 /// The files of `Examples`, each the one source of the target with its name.
-let examples = ["Demo", "EchoServer", "FirstClient", "FirstServer", "HostedReactor", "LineChat"]
+let examples = [
+    "AsyncEcho", "Demo", "EchoServer", "FirstClient", "FirstServer", "HostedReactor", "LineChat",
+]
 
 func example(_ name: String) -> Target {
     .executableTarget(
@@ -34,6 +36,7 @@ let package = Package(
     products: [
         .library(name: "Towline", targets: ["Towline"]),
         .library(name: "TowlineTestKit", targets: ["TowlineTestKit"]),
+        .executable(name: "async-echo", targets: ["AsyncEcho"]),
         .executable(name: "echo-server", targets: ["EchoServer"]),
         .executable(name: "hosted-reactor", targets: ["HostedReactor"]),
         .executable(name: "line-chat", targets: ["LineChat"]),

@@ -1,0 +1,181 @@
+/// A connection in the `async` style: each call returns when it is done, or throws why it is not.
+///
+///     let stream = try await AsyncStreamSocket.connect(to: address, on: handle)
+///     try await stream.write("HELLO\r\n")
+///     let line = try await stream.read(to: .crlf, maxLength: 512)
+///     await stream.close()
+///
+/// May be used from anywhere. From a task that prefers the reactor's executor, or an actor that
+/// lives on it, a call costs no hop; from elsewhere it makes one there and one back:
+///
+///     Task(executorPreference: handle.taskExecutor) { … }
+///
+/// Reads of several tasks complete in the order they were asked for, and so do writes. Bytes come
+/// as arrays, since a lent span cannot outlive its callback. Behind it is a ``StreamSocket`` whose
+/// delegate is this type; the two styles are not mixed on one socket.
+///
+/// Cancelling a task ends its operation with `CancellationError` and leaves the connection open:
+/// what a read has collected stays for the next; a write that has begun is sent to its end. A
+/// connection that nobody holds any more closes behind its writes. When it ends, or the
+/// reactor does, whatever is awaited throws.
+public final class AsyncStreamSocket: Sendable {
+    private let core: AsyncStreamCore
+    private let handle: ReactorHandle
+
+    /// The peer.
+    public let remoteAddress: SocketAddress?
+
+    /// Where the connection begins on this host.
+    public let localAddress: SocketAddress?
+
+    /// Names the connection; `handle.execute { $0.streamSocket(id) }` finds its socket.
+    public let id: SocketID
+
+    init(_ core: AsyncStreamCore, _ handle: ReactorHandle) {
+        self.core = core
+        self.handle = handle
+        remoteAddress = core.socket.remoteAddress
+        localAddress = core.socket.localAddress
+        id = core.socket.id
+    }
+
+    deinit {
+        handle.execute { [core] _ in core.abandon() }
+    }
+
+    /// Connects to an address.
+    ///
+    /// - Parameters:
+    ///   - address: Whom to connect to.
+    ///   - timeout: The longest that it may take; `nil`, as long as the kernel tries.
+    ///   - options: What the kernel is asked for.
+    ///   - handle: The reactor that the connection lives on.
+    /// - Returns: The connection.
+    /// - Throws: ``SocketError``; `CancellationError`; ``ReactorError/reactorStopped``.
+    public nonisolated(nonsending) static func connect(
+        to address: SocketAddress,
+        timeout: Duration? = .seconds(30),
+        options: SocketOptions = SocketOptions(),
+        on handle: ReactorHandle
+    ) async throws -> AsyncStreamSocket {
+        let core = try await handle.submit { reactor in
+            let core = AsyncStreamCore(StreamSocket(reactor: reactor), handle.jobs)
+            core.socket.options = options
+            core.socket.keep(core)
+            try core.socket.connect(to: address, timeout: timeout)
+            return core
+        }
+        return try await core.onReactor(handle) { core in
+            try await core.waitUntilConnected()
+            return AsyncStreamSocket(core, handle)
+        }
+    }
+
+    // MARK: Reading
+
+    /// Reads whatever comes next, at least one byte.
+    ///
+    /// - Parameter maxLength: The most bytes, 1 or more; `nil`, all that is there.
+    /// - Returns: The bytes.
+    /// - Throws: ``SocketError``, with ``SocketError/closedByPeer`` at the peer's end;
+    ///   `CancellationError`.
+    public nonisolated(nonsending) func read(maxLength: Int? = nil) async throws -> [UInt8] {
+        try await read(.some(maxLength))
+    }
+
+    /// Reads exactly so many bytes.
+    ///
+    /// - Parameter length: 1 or more.
+    /// - Returns: The bytes.
+    /// - Throws: As ``read(maxLength:)``.
+    public nonisolated(nonsending) func read(toLength length: Int) async throws -> [UInt8] {
+        try await read(.length(length))
+    }
+
+    /// Reads up to and with the first occurrence of a delimiter.
+    ///
+    /// - Parameters:
+    ///   - delimiter: At least one byte.
+    ///   - maxLength: The most bytes of the result; without a delimiter within them the connection
+    ///     ends. `nil`, ``StreamSocket/defaultDelimiterLimit``.
+    /// - Returns: The bytes, the delimiter included.
+    /// - Throws: As ``read(maxLength:)``.
+    public nonisolated(nonsending) func read(
+        to delimiter: Delimiter,
+        maxLength: Int? = nil
+    ) async throws -> [UInt8] {
+        try await read(.delimiter(delimiter, maxLength))
+    }
+
+    /// Reads everything up to the peer's end.
+    ///
+    /// - Parameter maxLength: The most bytes, 1 or more; where more come, the connection ends.
+    /// - Returns: The bytes.
+    /// - Throws: As ``read(maxLength:)``.
+    public nonisolated(nonsending) func readToEnd(maxLength: Int) async throws -> [UInt8] {
+        try await read(.end(maxLength))
+    }
+
+    private nonisolated(nonsending) func read(_ kind: AsyncReadKind) async throws -> [UInt8] {
+        if core.isHere { return try await core.read(kind) }
+        return try await core.onReactor(handle) { try await $0.read(kind) }
+    }
+
+    // MARK: Writing
+
+    /// Writes bytes behind all earlier ones; returns when the kernel has taken the last.
+    ///
+    /// - Parameter bytes: The bytes.
+    /// - Throws: ``SocketError``; `CancellationError`.
+    public nonisolated(nonsending) func write(_ bytes: [UInt8]) async throws {
+        if core.isHere {
+            try await core.write(bytes)
+        } else {
+            try await core.onReactor(handle) { try await $0.write(bytes) }
+        }
+    }
+
+    /// Writes the UTF-8 of a text behind all earlier bytes.
+    ///
+    /// - Parameter text: The text.
+    /// - Throws: As for bytes.
+    public nonisolated(nonsending) func write(_ text: String) async throws {
+        try await write(Array(text.utf8))
+    }
+
+    /// Ends the writing side behind what is written; reading goes on.
+    ///
+    /// - Throws: ``SocketError``.
+    public nonisolated(nonsending) func shutdownWrite() async throws {
+        try await core.onReactor(handle) { core in
+            try core.check()
+            try core.socket.shutdownWrite()
+        }
+    }
+
+    // MARK: Ending
+
+    /// Ends the connection behind its writes, and returns when it has ended.
+    ///
+    /// Reads that wait throw.
+    public nonisolated(nonsending) func close() async {
+        do {
+            try await core.onReactor(handle) { await $0.close() }
+        } catch {
+            // It has ended with the reactor.
+        }
+    }
+
+    /// Ends the connection at once, with a reset; what is awaited throws.
+    public func abort() {
+        handle.execute { [core] _ in core.socket.abort() }
+    }
+
+    /// How the connection ended; waits until it has.
+    ///
+    /// - Returns: The report.
+    /// - Throws: `CancellationError`; ``SocketError/reactorStopped`` if the reactor has gone.
+    public nonisolated(nonsending) func ended() async throws -> DisconnectReport {
+        try await core.onReactor(handle) { try await $0.waitUntilEnded() }
+    }
+}
