@@ -64,6 +64,9 @@ struct ReadQueue {
     @inline(__always)
     var isEmpty: Bool { count == 0 }
 
+    /// The current read's kind; `nil` without one.
+    var currentKind: ReadRequest.Kind? { count == 0 ? nil : first.kind }
+
     var current: ReadRequest? { count == 0 ? nil : first }
 
     /// The current read's timeout in nanoseconds, `Int64.max` without one.

@@ -121,10 +121,13 @@ extension StreamSocket {
 
     /// Whether the end is behind bytes, or a read, that only the user lets go on.
     private var endHasToWait: Bool {
-        guard let end = inputEnd, lifecycle.phase == .connected else { return false }
+        // Mostly neither: then nothing of the end need be looked at.
+        guard !obstacles.isDisjoint(with: [.hasKeptBytes, .readsArePaused]), inputEnd != nil,
+            lifecycle.phase == .connected
+        else { return false }
         if kept != nil { return reads.isEmpty || obstacles.contains(.readsArePaused) }
-        guard case .ended = end, obstacles.contains(.readsArePaused) else { return false }
-        return reads.current?.kind == .end
+        guard case .ended = inputEnd else { return false }
+        return reads.currentKind == .end
     }
 
     /// The peer has gone, or sent its end, behind bytes that no read has taken.
@@ -142,7 +145,7 @@ extension StreamSocket {
         if lifecycle.phase == .connected {
             // Bytes that nobody has asked for stay for whoever will; the peer's end is behind them.
             guard !endHasToWait else { return }
-            if let read = reads.current, hasAll(of: read) {
+            if reads.currentKind == .end, case .ended = end {
                 list(for: .serveAgain, reactor)
                 return
             }

@@ -64,6 +64,7 @@ extension StreamSocket {
         if let owner = reactor.table.remove(socketID) { reactor.bury(owner) }
         extras = nil
         becomeIdle()
+        leaveOrigin(reactor)
         forgetAddresses()
         letGoOfHandler(reactor)
         reactor.whenSocketEnds?()
