@@ -3,8 +3,9 @@ SHELL := /bin/bash
 FILTER ?=
 SEEDS ?= 10000
 CYCLES ?= 100000
+SLOW_SECONDS ?= 60
 
-.PHONY: setup demo test check lint format bench docs sanitize storm soak faults budget examples clean
+.PHONY: setup demo test check lint format bench docs sanitize storm soak faults budget examples journeys clean
 
 # Installs the Debian packages that are absent; says so, and does nothing when all are there.
 setup:
@@ -65,7 +66,15 @@ budget: setup
 examples: setup
 	swift build -c release --product echo-server
 	swift build -c release --product line-chat
+	swift build -c release --product port-forwarder
 	python3 Tests/Support/examples.py
+
+# What Docs/Journeys.md promises, with thousands of clients and gigabytes; SLOW_SECONDS=210 for 10 GiB.
+journeys: setup
+	swift build -c release --product echo-server
+	swift build -c release --product line-chat
+	swift build -c release --product port-forwarder
+	SLOW_SECONDS=$(SLOW_SECONDS) python3 Tests/Support/journeys.py
 
 clean:
 	rm -rf .build

@@ -13,6 +13,7 @@ let strict: [SwiftSetting] = [
 /// The files of `Examples`, each the one source of the target with its name.
 let examples = [
     "AsyncEcho", "Demo", "EchoServer", "FirstClient", "FirstServer", "HostedReactor", "LineChat",
+    "PortForwarder",
 ]
 
 func example(_ name: String) -> Target {
@@ -40,6 +41,7 @@ let package = Package(
         .executable(name: "echo-server", targets: ["EchoServer"]),
         .executable(name: "hosted-reactor", targets: ["HostedReactor"]),
         .executable(name: "line-chat", targets: ["LineChat"]),
+        .executable(name: "port-forwarder", targets: ["PortForwarder"]),
     ],
     targets: [
         .target(name: "CLinux"),
@@ -72,7 +74,8 @@ let package = Package(
             dependencies: ["Towline", "CLinux"],
             path: "Tests/Support",
             exclude: [
-                "budget.py", "docs.sh", "examples.py", "faults.py", "leaks.supp", "load.c",
+                "budget.py", "docs.sh", "examples.py", "journeys.py", "faults.py", "leaks.supp",
+                "load.c",
                 "setup.sh",
             ],
             swiftSettings: strict

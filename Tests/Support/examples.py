@@ -28,7 +28,13 @@ LIMIT_SECONDS = 60
 WAIT_SECONDS = 10
 
 # Each command, and the Debian package that has it.
-NEEDED = {"socat": "socat"}
+NEEDED = {
+    "socat": "socat",
+    "redis-server": "redis-server",
+    "redis-cli": "redis-tools",
+    "redis-benchmark": "redis-tools",
+    "haproxy": "haproxy",
+}
 
 
 class Wrong(Exception):
@@ -59,8 +65,9 @@ def wait_until(holds, what):
 class Server:
     """A running example; ends by SIGTERM, with 0, when the block that uses it ends."""
 
-    def __init__(self, name, *options):
+    def __init__(self, name, *options, complains=False):
         self.name = name
+        self.complains = complains
         self.errors = tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen(
             [BUILT / name, *options, "--stats", "127.0.0.1:0"],
@@ -95,7 +102,8 @@ class Server:
         self.errors.close()
         if kind is None:
             equal(self.process.returncode, 0, f"exit code of {self.name}")
-            equal(complaints, "", f"standard error of {self.name}")
+            if not self.complains:
+                equal(complaints, "", f"standard error of {self.name}")
         elif complaints:
             print(complaints, file=sys.stderr)
 
@@ -351,10 +359,132 @@ def stand_still(policy):
         equal(figures["chat_members"], 2 if policy == "drop" else 3, "members")
 
 
+# port-forwarder
+
+
+class Running:
+    """Another program, ended by its process number when the block that uses it ends."""
+
+    def __init__(self, words, path):
+        self.process = subprocess.Popen(words, stdout=subprocess.DEVNULL)
+        try:
+            wait_until(lambda: accepts(path), f"{words[0]} listens on {path}")
+        except Wrong:
+            self.__exit__()
+            raise
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        try:
+            self.process.wait(timeout=WAIT_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+
+
+def accepts(path):
+    with socket.socket(socket.AF_UNIX) as attempt:
+        try:
+            attempt.connect(path)
+            return True
+        except OSError:
+            return False
+
+
+def run(*words, data=None):
+    done = subprocess.run(
+        [str(word) for word in words], input=data, capture_output=True, timeout=3 * WAIT_SECONDS
+    )
+    equal(done.returncode, 0, f"exit code of {words[0]}: {done.stderr.decode()}")
+    return done.stdout
+
+
+def forward():
+    with tempfile.TemporaryDirectory() as folder:
+        forward_redis(folder)
+        forward_half_closed(folder)
+        path = f"{folder}/nobody"
+        with Server("port-forwarder", "--to", path, complains=True) as server:
+            with socket.create_connection(("127.0.0.1", int(server.port))) as client:
+                client.settimeout(WAIT_SECONDS)
+                try:
+                    equal(client.recv(1), b"reset", "what comes where nobody listens")
+                except ConnectionResetError:
+                    pass
+            expect("No such file" in server.complaints() or "ENOENT" in server.complaints(),
+                   f"complaint: {server.complaints()}")
+            equal(server.figures()["forward_refused_total"], 1, "refused")
+
+
+def forward_redis(folder):
+    """redis-server behind, its own tools in front, once more with haproxy before all."""
+    redis = f"{folder}/redis"
+    words = ["redis-server", "--port", "0", "--unixsocket", redis, "--save", "", "--dir", folder]
+    many = pattern(3_000_000)
+    with Running(words, redis), Server("port-forwarder", "--to", redis) as server:
+        front = ["-h", "127.0.0.1", "-p", server.port]
+        equal(run("redis-cli", *front, "ping"), b"PONG\n", "ping")
+        equal(run("redis-cli", *front, "-x", "set", "many", data=many), b"OK\n", "3 MB in")
+        equal(run("redis-cli", *front, "--raw", "get", "many"), many + b"\n", "3 MB out")
+        said = run("redis-benchmark", *front, *"-q -n 40000 -c 50 -P 16 -t set,get".split())
+        rates = re.findall(r"(SET|GET): ([0-9.]+) requests per second", said.decode())
+        equal([name for name, _ in rates], ["SET", "GET"], "redis-benchmark")
+        print(f"    redis-benchmark through it: {', '.join(' '.join(rate) for rate in rates)} a second")
+
+        outer = f"{folder}/haproxy"
+        configuration = pathlib.Path(folder, "haproxy.cfg")
+        configuration.write_text(
+            "defaults\n  mode tcp\n  timeout connect 5s\n  timeout client 10s\n"
+            "  timeout server 10s\n"
+            f"listen front\n  bind unix@{outer}\n  server forwarder 127.0.0.1:{server.port}\n"
+        )
+        with Running(["haproxy", "-db", "-q", "-f", str(configuration)], outer):
+            equal(run("redis-cli", "-s", outer, "ping"), b"PONG\n", "ping through haproxy")
+            said = run("redis-cli", "-s", outer, "--raw", "get", "many")
+            equal(said, many + b"\n", "3 MB through haproxy")
+        wait_until(lambda: server.figures()["forward_open"] == 0, "all connections have ended")
+        expect(server.figures()["forward_bytes_back_total"] > 6_000_000, "bytes are not counted")
+
+
+def forward_half_closed(folder):
+    """Each side ends first, once; what the other still has to say arrives."""
+    counter = f"{folder}/counter"
+    count = 3_000_000
+    with Running(["socat", "-t", "10", f"UNIX-LISTEN:{counter},fork", "EXEC:wc -c"], counter):
+        with Server("port-forwarder", "--to", counter) as server:
+            said = through_socat(f"TCP:{server.address}", pattern(count), "-t", "10")
+            equal(said, b"%d\n" % count, "what wc says behind the client's end")
+            wait_until(lambda: server.figures()["forward_complete_total"] == 1, "it is complete")
+            idle = socket.create_connection(("127.0.0.1", int(server.port)))
+            wait_until(lambda: server.figures()["forward_open"] == 1, "it is open")
+            server.process.send_signal(signal.SIGTERM)
+            idle.settimeout(WAIT_SECONDS)
+            equal(idle.recv(1), b"", "the end of an idle connection, in a drain")
+            idle.close()
+
+    speaker, heard = f"{folder}/speaker", pathlib.Path(folder, "heard")
+    script = f"SYSTEM:'echo first; exec 1>&-; wc -c > {heard}',pipes"
+    with Running(["socat", "-t", "10", f"UNIX-LISTEN:{speaker},fork", script], speaker):
+        with Server("port-forwarder", "--to", speaker) as server:
+            with socket.create_connection(("127.0.0.1", int(server.port))) as client:
+                client.settimeout(WAIT_SECONDS)
+                said = b""
+                while more := client.recv(100):
+                    said += more
+                equal(said, b"first\n", "what the server says before its end")
+                client.sendall(pattern(count))
+                client.shutdown(socket.SHUT_WR)
+                wanted = f"{count}\n"
+                wait_until(lambda: heard.exists() and heard.read_text() == wanted, "all is heard")
+
+
 EXAMPLES = {
     "echo": echo,
     "statistics": statistics,
     "chat": chat,
+    "forward": forward,
 }
 
 
