@@ -26,7 +26,7 @@ final class Forwarder: ServerDelegate {
     }
 
     func listener(_ listener: StreamListener, didAccept socket: StreamSocket) throws {
-        let link = Link(socket, StreamSocket(reactor: server.reactor), self)
+        let link = Link(socket, self)
         // A client may send its whole question and its end before anybody is there to hear it.
         socket.halfClosePolicy = .keepOpen
         try link.upstream.connect(to: targets[0], timeout: .seconds(10))
@@ -70,10 +70,11 @@ final class Link: StreamSocketDelegate {
     let upstream: StreamSocket
     let forwarder: Forwarder
 
-    init(_ client: StreamSocket, _ upstream: StreamSocket, _ forwarder: Forwarder) {
+    init(_ client: StreamSocket, _ forwarder: Forwarder) {
         self.client = client
-        self.upstream = upstream
         self.forwarder = forwarder
+        upstream = StreamSocket(reactor: forwarder.server.reactor)
+        upstream.delegate = self
     }
 
     func socket(_ socket: StreamSocket, didConnectTo address: SocketAddress) throws {

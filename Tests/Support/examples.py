@@ -141,7 +141,8 @@ class Socat:
     def __exit__(self, *_):
         self.process.kill()
         self.process.wait()
-        self.process.stdin.close()
+        if not self.process.stdin.closed:
+            self.process.stdin.close()
         self.process.stdout.close()
 
     def send(self, data):
@@ -366,7 +367,10 @@ class Running:
     """Another program, ended by its process number when the block that uses it ends."""
 
     def __init__(self, words, path):
-        self.process = subprocess.Popen(words, stdout=subprocess.DEVNULL)
+        # The look whether it listens is a connection that some of them complain about.
+        self.process = subprocess.Popen(
+            words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         try:
             wait_until(lambda: accepts(path), f"{words[0]} listens on {path}")
         except Wrong:
@@ -464,20 +468,27 @@ def forward_half_closed(folder):
             equal(idle.recv(1), b"", "the end of an idle connection, in a drain")
             idle.close()
 
-    speaker, heard = f"{folder}/speaker", pathlib.Path(folder, "heard")
-    script = f"SYSTEM:'echo first; exec 1>&-; wc -c > {heard}',pipes"
-    with Running(["socat", "-t", "10", f"UNIX-LISTEN:{speaker},fork", script], speaker):
-        with Server("port-forwarder", "--to", speaker) as server:
-            with socket.create_connection(("127.0.0.1", int(server.port))) as client:
-                client.settimeout(WAIT_SECONDS)
-                said = b""
-                while more := client.recv(100):
-                    said += more
-                equal(said, b"first\n", "what the server says before its end")
-                client.sendall(pattern(count))
-                client.shutdown(socket.SHUT_WR)
-                wanted = f"{count}\n"
-                wait_until(lambda: heard.exists() and heard.read_text() == wanted, "all is heard")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = f"127.0.0.1:{listener.getsockname()[1]}"
+        with Server("port-forwarder", "--to", address) as server:
+            with Socat(f"TCP:{server.address}", "-t", "10") as client:
+                far, _ = listener.accept()
+                far.settimeout(WAIT_SECONDS)
+                far.sendall(b"first")
+                far.shutdown(socket.SHUT_WR)
+                while len(client.bytes) < 5:
+                    client.receive()
+                equal(client.bytes, b"first", "what the server says before its end")
+                client.send(pattern(30_000))
+                client.process.stdin.close()
+                heard = b""
+                while more := far.recv(65_536):
+                    heard += more
+                equal(heard, pattern(30_000), "what the client says behind the server's end")
+                far.close()
+                # Had the server's end not been passed on, socat would wait for it, 10 s.
+                equal(client.process.wait(timeout=5), 0, "exit code of socat")
+                wait_until(lambda: server.figures()["forward_complete_total"] == 1, "complete")
 
 
 EXAMPLES = {
