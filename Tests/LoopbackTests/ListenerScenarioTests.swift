@@ -41,7 +41,7 @@ import Towline
         }
     }
 
-    @Test("Row 24, A1: listens that fail again and again leave no descriptor open")
+    @Test("Wish 24, A1: listens that fail again and again leave no descriptor open")
     func failedListens() async {
         await #expect(processExitsWith: .success) {
             let loop = try Loop()

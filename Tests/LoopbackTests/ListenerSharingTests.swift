@@ -14,7 +14,7 @@ import Towline
         listener = StreamListener(reactor: loop.reactor, delegate: acceptor)
     }
 
-    @Test("Row 42: several listeners have one port if all of them ask for it, and only then")
+    @Test("Wish 42: several listeners have one port if all of them ask for it, and only then")
     func reusePort() throws {
         listener.options.reusePort = true
         try listener.listen(onPort: 0, interface: .loopback)
@@ -79,7 +79,7 @@ import Towline
 
     // MARK: Options
 
-    @Test("Row 3: small packets leave at once on either side, unless that is switched off")
+    @Test("Wish 3: small packets leave at once on either side, unless that is switched off")
     func noDelay() throws {
         try listener.listen(onPort: 0, interface: .loopback)
         let recorder = Recorder()
@@ -100,7 +100,7 @@ import Towline
         try loop.end()
     }
 
-    @Test("Rows 1 and 2: what a listener asks for, its connections have")
+    @Test("Wish 1, Wish 2: what a listener asks for, its connections have")
     func inherited() throws {
         listener.options.keepAlive = .init(idleSeconds: 77, intervalSeconds: 7, probeCount: 3)
         listener.options.userTimeoutMilliseconds = 9_000
@@ -197,7 +197,7 @@ import Towline
         #expect(pair.socket.withUnsafeDescriptors { $0 } == [])
     }
 
-    @Test("Row 45: addresses answer in the farewell though nobody asked before, and not behind it")
+    @Test("Wish 45: addresses answer in the farewell though nobody asked before, and not behind it")
     func addressesInFarewell() throws {
         try listener.listen(onPort: 0)
         let port = try #require(listener.localAddress?.port)

@@ -5,7 +5,9 @@ import Testing
 import Towline
 
 @Suite("Who keeps whom") struct OwnershipTests {
-    @Test("L6, ID4: the reactor keeps a started socket, and lets go of it behind its farewell")
+    @Test(
+        "L6, ID4, Wish 11: the reactor keeps a started socket until behind its farewell"
+    )
     func socketIsKept() throws {
         let loop = try Loop()
         let listener = try BlockingListener()

@@ -33,7 +33,7 @@ import Towline
         try pair.loop.end()
     }
 
-    @Test("W8: a part around 4 GiB arrives, and all of 5 GiB can be asked for")
+    @Test("W8, Wish 35: a part around 4 GiB arrives, and all of 5 GiB can be asked for")
     func large() throws {
         let pair = try Pair()
         let four = 4 << 30
@@ -127,7 +127,7 @@ import Towline
         for pair in pairs { try pair.loop.end() }
     }
 
-    @Test("W9: what the peer's host has received can be asked for")
+    @Test("W9, Wish 7: what the peer's host has received can be asked for")
     func unacknowledged() throws {
         let pair = try Pair(buffer: 4_096)
         #expect(pair.socket.unacknowledgedByteCount == 0)

@@ -32,7 +32,7 @@ import Towline
         try pair.loop.end()
     }
 
-    @Test("H4: a client sends its end and reads the answer to all of it")
+    @Test("H4, Wish 32: a client sends its end and reads the answer to all of it")
     func shutdown() throws {
         let pair = try Pair()
         pair.recorder.readsOn = true

@@ -4,7 +4,9 @@ import Testing
 import Towline
 
 @Suite("The life of a real connection") struct StreamLifecycleTests {
-    @Test("L1, L2, O5: one farewell, on a socket that is idle and may connect again from within it")
+    @Test(
+        "L1, L2, O5, Wish 23: one farewell, on an idle socket that may connect from within it"
+    )
     func reconnect() throws {
         let pair = try Pair()
         var states: [StreamSocket.State] = []
@@ -70,7 +72,7 @@ import Towline
         #expect(throws: SocketError.reactorStopped) { try socket.read() }
     }
 
-    @Test("C1, E6: a refused connect says so, with its phase, address and hint")
+    @Test("C1, E6, Wish 22: a refused connect says so, with its phase, address and hint")
     func refused() throws {
         let listener = try BlockingListener()
         let address = listener.address
@@ -94,7 +96,7 @@ import Towline
         try loop.end()
     }
 
-    @Test("C10, E1: a disconnect while connecting is a farewell without an error")
+    @Test("C10, E1, Wish 34: a disconnect while connecting is a farewell without an error")
     func cancelledConnect() throws {
         let loop = try Loop()
         let listener = try BlockingListener()
@@ -180,7 +182,7 @@ import Towline
         try pair.loop.end()
     }
 
-    @Test("D5: when the farewell comes the descriptor is closed")
+    @Test("D5, Wish 27: when the farewell comes the descriptor is closed")
     func closedBeforeFarewell() throws {
         let pair = try Pair()
         var received: [UInt8]?
@@ -265,7 +267,7 @@ import Towline
         }
     }
 
-    @Test("L6: a dropped delegate ends its socket; a kept one lives until the farewell")
+    @Test("L6, Wish 28: a dropped delegate ends its socket; a kept one lives until the farewell")
     func delegates() throws {
         let pair = try Pair()
         var gone: Recorder? = Recorder()
@@ -292,7 +294,9 @@ import Towline
         try pair.loop.end()
     }
 
-    @Test("L5, E7: the delegate is looked up at delivery; a swapped one hears what comes next")
+    @Test(
+        "L5, E7, Wish 29: a delegate that is swapped hears what comes next, the old one nothing"
+    )
     func swapped() throws {
         let pair = try Pair()
         let second = Recorder()

@@ -48,7 +48,7 @@ import Towline
         try pair.loop.end()
     }
 
-    @Test("R4, Scenario 1: lines come whole however the bytes are cut", arguments: 1...13)
+    @Test("R4, Wish 10, Scenario 1: lines come whole however the bytes are cut", arguments: 1...13)
     func everySplit(size: Int) throws {
         let text = "one\r\n\r\ntwo\r\r\nthree\r\n"
         let pair = try Pair()
@@ -239,7 +239,9 @@ import Towline
         try pair.loop.end()
     }
 
-    @Test("R7, EP3, N4, Scenario 6: an end behind unread bytes is a hang-up, told once; no spin")
+    @Test(
+        "R7, EP3, N4, Wish 4, Scenario 6: an end behind unread bytes is a hang-up, told once"
+    )
     func hangUp() throws {
         let pair = try Pair()
         try pair.peer.send("unread")
@@ -279,7 +281,7 @@ import Towline
         try pair.loop.end()
     }
 
-    @Test("O3: progress comes before its completion, the last piece included, and adds up")
+    @Test("O3, Wish 9: progress comes before its completion, the last piece included, and adds up")
     func progress() throws {
         let pair = try Pair()
         pair.recorder.recordsProgress = true
@@ -298,7 +300,7 @@ import Towline
         try pair.loop.end()
     }
 
-    @Test("R8: ten thousand queued reads complete in order")
+    @Test("R8, Wish 31: ten thousand queued reads complete in order")
     func manyReads() throws {
         let pair = try Pair()
         pair.recorder.recordsReads = false

@@ -40,7 +40,9 @@ import Towline
         try pair.loop.end()
     }
 
-    @Test("M3: cancelOperation ends the read alone, with its bytes, and the next one goes on")
+    @Test(
+        "M3, Wish 5: cancelOperation ends the read alone, with its bytes, and the next one goes on"
+    )
     func cancelled() throws {
         let pair = try Pair()
         pair.recorder.timeoutAnswers = [.cancelOperation]

@@ -111,7 +111,9 @@ import Towline
         try pair.loop.end()
     }
 
-    @Test("W6: above the high-water mark and below the low one, becoming writable is told once")
+    @Test(
+        "W6, Wish 8: below the low-water mark, after the high one, it is told once"
+    )
     func waterMarks() throws {
         let pair = try Pair(buffer: 4_096)
         pair.socket.writeHighWaterMark = 100_000
@@ -195,7 +197,9 @@ import Towline
         try pair.loop.end()
     }
 
-    @Test("W7, Scenario 8: writing to a peer that has gone ends the socket, not the process")
+    @Test(
+        "W7, Wish 46, Scenario 8: writing to a peer that has gone ends the socket, not the process"
+    )
     func goneePeer() throws {
         for _ in 0..<200 {
             let pair = try Pair()

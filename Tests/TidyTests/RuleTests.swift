@@ -61,6 +61,38 @@ import Testing
         }
     }
 
+    @Test("Each trap and each wish of others is named by a test, or listed with the reason why not")
+    func trapsAndWishes() throws {
+        guard let text = Checkout.textIfThere(of: "Docs/Rules.md") else { return }
+        let names = try namesOfTests()
+        let numbered = /(?i)\b(trap|wish) (\d+)\b/
+        func mentions(in text: some StringProtocol) -> [String] {
+            String(text).matches(of: numbered).map { match in
+                let isTrap = match.1.lowercased() == "trap"
+                return "\(isTrap ? "Trap" : "Wish") \(match.2)"
+            }
+        }
+        let named = Set(names.flatMap { mentions(in: $0.name) })
+        var listed: [String: [String]] = [:]
+        var title = ""
+        for line in text.split(separator: "\n") {
+            if line.hasPrefix("#") { title = String(line.drop { $0 == "#" || $0 == " " }) }
+            guard ["Traps", "Wishes", "Traps and wishes without a test"].contains(title) else {
+                continue
+            }
+            let isEntry = line.hasPrefix("|") || line.hasPrefix("- ") || line.hasPrefix("  ")
+            for mention in isEntry ? mentions(in: line) : [] {
+                listed[mention, default: []].append(title)
+            }
+        }
+        let all = (1...32).map { "Trap \($0)" } + (1...49).map { "Wish \($0)" }
+        for mention in all {
+            #expect(listed[mention]?.count == 1, "\(mention) is in \(listed[mention] ?? [])")
+            let isTested = listed[mention]?.first?.contains("without") == false
+            #expect(named.contains(mention) == isTested, "\(mention), by the names of the tests")
+        }
+    }
+
     /// The rules that a line of the list places: a row's first, an entry's up to its colon, or up
     /// to its end where the entry says what is not there yet, with `all of` before whole families.
     private func rules(of line: Substring, in title: String) -> [String] {
@@ -83,14 +115,21 @@ import Testing
 
     /// The rules that stand in tests' names, with a file that has them.
     private func namedInTests() throws -> [String: String] {
-        let name = /@Test\(\s*"((?:[^"\\]|\\.)*)"/
         var named: [String: String] = [:]
-        for file in try Checkout.sources(below: "Tests") where !file.path.contains("TidyTests") {
-            for match in file.lines.joined(separator: "\n").matches(of: name) {
-                for rule in Self.rules(in: match.1) { named[rule] = file.path }
-            }
+        for (name, path) in try namesOfTests() {
+            for rule in Self.rules(in: name) { named[rule] = path }
         }
         return named
+    }
+
+    /// The names of all tests but these, with their files.
+    private func namesOfTests() throws -> [(name: Substring, path: String)] {
+        let name = /@Test\(\s*"((?:[^"\\]|\\.)*)"/
+        let files = try Checkout.sources(below: "Tests").filter { !$0.path.contains("TidyTests") }
+        return files.flatMap { file in
+            let text = file.lines.joined(separator: "\n")
+            return text.matches(of: name).map { ($0.1, file.path) }
+        }
     }
 
     /// Words of one or two capitals and a number.

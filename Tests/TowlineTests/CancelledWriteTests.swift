@@ -28,7 +28,7 @@ import TowlineTestKit
         return pair.peer.received
     }
 
-    @Test("W9, M3: a write that waits ends without a callback, one that has begun cannot")
+    @Test("W9, M3, Wish 6: a write that waits ends without a callback, one that has begun cannot")
     func waiting() throws {
         let pair = try makeFullPair()
         let first = try pair.socket.write(bytes(800, 1), tag: 1)

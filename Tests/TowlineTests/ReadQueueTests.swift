@@ -113,7 +113,7 @@ import Testing
 
     // MARK: Straddling
 
-    @Test("`aab` is found in `aaab`, wherever the text is cut once or twice (R4)")
+    @Test("`aab` is found in `aaab`, wherever the text is cut once or twice (R4, Wish 36)")
     func everyPairOfCuts() {
         let cases = [("aab", "aaab"), ("\r\n.\r\n", "a\r\r\n.\r\r\n.\r\n"), ("aa", "aa")]
         for (delimiter, text) in cases {

@@ -61,7 +61,7 @@ import Testing
         for text in names { #expect(KnownHost.addresses(of: text, port: 5) == nil, "\(text)") }
     }
 
-    @Test("C2 A link-local address without a scope takes that of the interface")
+    @Test("C2, Wish 20 A link-local address without a scope takes that of the interface")
     func scopes() throws {
         let link = try #require(IPv6Address("fe80::1"))
         let bare = SocketAddress.ipv6(link, port: 1)

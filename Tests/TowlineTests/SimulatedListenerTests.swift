@@ -253,7 +253,7 @@ import TowlineTestKit
         try end(reactor)
     }
 
-    @Test("LS3, A7, row 25, Scenario 7: the notice says where and why, once a second")
+    @Test("LS3, A7, Wish 25, Scenario 7: the notice says where and why, once a second")
     func notices() throws {
         network.conditions.descriptorLimit = 2
         let reactor = try network.makeReactor()
@@ -297,7 +297,7 @@ import TowlineTestKit
         withExtendedLifetime(peer) {}
     }
 
-    @Test("A7, row 26: a listener whose descriptor is broken ends, and says why, once")
+    @Test("A7, Wish 26: a listener whose descriptor is broken ends, and says why, once")
     func broken() throws {
         let (reactor, listener) = try makeListener()
         network.inject(EBADF, into: .accept)

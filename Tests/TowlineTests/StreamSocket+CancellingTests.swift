@@ -39,7 +39,7 @@ import TowlineTestKit
         try ends.end()
     }
 
-    @Test("R9 A queued read can be cancelled, and those around it are not touched")
+    @Test("R9, Wish 6 A queued read can be cancelled, and those around it are not touched")
     func queuedReads() throws {
         for victim in 0..<6 {
             let ends = try Ends(.simulated)
@@ -142,7 +142,9 @@ import TowlineTestKit
         try ends.end()
     }
 
-    @Test("R9 A name that is unknown, another reactor's or another socket's cancels nothing")
+    @Test(
+        "R9, Trap 2 A name that is unknown, another reactor's or another socket's cancels nothing"
+    )
     func foreignNames() throws {
         let ends = try Ends(.simulated)
         let others = try Ends(.simulated)

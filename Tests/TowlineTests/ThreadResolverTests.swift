@@ -60,7 +60,9 @@ import Testing
         #expect(resolver.lookupCount == 0)
     }
 
-    @Test("RS1 Past its deadline a lookup fails at once; its thread hangs on, and counts")
+    @Test(
+        "RS1, Wish 21, Trap 17 Past its deadline a lookup fails at once, its thread counts"
+    )
     func deadline() throws {
         let reactor = try makeReactor(deadline: .milliseconds(60))
         let resolver = try threads(of: reactor)
