@@ -22,6 +22,8 @@ final class Party: StreamSocketDelegate {
     /// queued.
     private var written = 0
     private var queuedReads: [Int] = []
+    private var readIDs: [Int: OperationID] = [:]
+    private var readsToEnd: Set<Int> = []
     private var queuedWrites: [Int] = []
     private var nextTag = 0
     private var closesOfReading = 0
@@ -111,6 +113,7 @@ final class Party: StreamSocketDelegate {
         case 4: socket.abort()
         case 5: endWriting()
         case 6..<20: queueWrite()
+        case 20..<23: cancelRead(on: socket)
         default: queueRead()
         }
     }
@@ -120,22 +123,81 @@ final class Party: StreamSocketDelegate {
         nextTag += 1
         let timeout: Duration? = chance(6) ? .milliseconds(storm.numbers.number(in: 0..<30)) : nil
         do {
-            switch storm.numbers.number(in: 0..<4) {
-            case 0:
-                let length = storm.numbers.number(in: 1..<3_000)
-                try socket.read(toLength: length, timeout: timeout, tag: nextTag)
-            case 1:
-                let byte = UInt8.random(in: 0...255, using: &storm.numbers)
-                try socket.read(to: Delimiter([byte]), timeout: timeout, tag: nextTag)
-            case 2:
-                let limit = storm.numbers.number(in: 1..<2_000)
-                try socket.read(maxLength: limit, timeout: timeout, tag: nextTag)
-            default:
-                try socket.read(timeout: timeout, tag: nextTag)
-            }
+            readIDs[nextTag] = try queueRead(on: socket, timeout)
             queuedReads.append(nextTag)
         } catch {
             lookAtRefusal(error)
+        }
+    }
+
+    /// Asks for a read of any kind, into a buffer or not.
+    private func queueRead(
+        on socket: StreamSocket,
+        _ timeout: Duration?
+    ) throws(SocketError) -> OperationID {
+        let offset = storm.numbers.number(in: 0..<20)
+        let length = storm.numbers.number(in: 1..<3_000)
+        let delimiter = Delimiter([UInt8.random(in: 0...255, using: &storm.numbers)])
+        switch storm.numbers.number(in: 0..<30) {
+        case 0:
+            readsToEnd.insert(nextTag)
+            return try socket.readToEnd(maxLength: 100_000, timeout: timeout, tag: nextTag)
+        case 1..<3:
+            return try socket.read(
+                into: ReadBuffer(count: 20),
+                at: offset,
+                to: delimiter,
+                timeout: timeout,
+                tag: nextTag
+            )
+        case 3..<6:
+            return try socket.read(
+                into: ReadBuffer(count: 2_000),
+                at: offset,
+                toLength: length,
+                timeout: timeout,
+                tag: nextTag
+            )
+        case 6..<12:
+            return try socket.read(toLength: length, timeout: timeout, tag: nextTag)
+        case 12..<18:
+            return try socket.read(to: delimiter, timeout: timeout, tag: nextTag)
+        case 18..<24:
+            return try socket.read(maxLength: length, timeout: timeout, tag: nextTag)
+        default:
+            return try socket.read(timeout: timeout, tag: nextTag)
+        }
+    }
+
+    private func cancelRead(on socket: StreamSocket) {
+        guard !queuedReads.isEmpty else { return }
+        let index = storm.numbers.number(in: 0..<queuedReads.count)
+        let tag = queuedReads[index]
+        guard let id = readIDs[tag] else { return }
+        let isOpen = socket.state == .connected || socket.state == .connecting
+        let hasEnded =
+            chance(2) ? socket.cancel(id) : socket.cancelRead(takingBufferOf: id) != nil
+        if hasEnded {
+            queuedReads.remove(at: index)
+        } else if isOpen, socket.cancel(id) {
+            // It had no buffer.
+            queuedReads.remove(at: index)
+        }
+        if socket.cancel(id) { complain("read \(tag) was cancelled twice") }
+    }
+
+    /// Puts some of what was just read back, and looks at what is next.
+    private func putBack(_ bytes: RawSpan, into socket: StreamSocket) {
+        let count = storm.numbers.number(in: 0..<max(1, bytes.byteCount))
+        do {
+            try socket.unread(bytes.extracting(last: count))
+            delivered -= count
+        } catch {
+            lookAtRefusal(error)
+        }
+        let next = socket.peek { [UInt8]($0) }
+        if next != pattern(delivered..<delivered + next.count, fromPeer: true) {
+            complain("a peek shows wrong bytes")
         }
     }
 
@@ -185,11 +247,12 @@ final class Party: StreamSocketDelegate {
 
     func socket(_ socket: StreamSocket, didRead bytes: RawSpan, tag: Int) throws {
         note("didRead")
-        if bytes.isEmpty { complain("a read of nothing") }
+        if bytes.isEmpty, !readsToEnd.contains(tag) { complain("a read of nothing") }
         take(bytes)
         if queuedReads.isEmpty || queuedReads.removeFirst() != tag {
             complain("read \(tag) out of order")
         }
+        if chance(8) { putBack(bytes, into: socket) }
         actInCallback()
         if chance(200) { throw StormError() }
     }

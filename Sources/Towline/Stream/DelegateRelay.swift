@@ -29,6 +29,7 @@ class DelegateRelay {
     func delegate() -> (any StreamSocketDelegate)? { abstract() }
     func didConnect(_ socket: StreamSocket, _ address: SocketAddress) throws { abstract() }
     func didRead(_ socket: StreamSocket, _ bytes: RawSpan, _ tag: Int) throws { abstract() }
+    func didRead(_ socket: StreamSocket, _ target: ReadTarget, _ tag: Int) throws { abstract() }
     func didWrite(_ socket: StreamSocket, _ tag: Int) throws { abstract() }
     func didDisconnect(_ socket: StreamSocket, _ report: DisconnectReport) { abstract() }
     func peerDidHangUp(_ socket: StreamSocket) throws { abstract() }
@@ -41,6 +42,9 @@ class DelegateRelay {
         abstract()
     }
     func didCancelRead(_ socket: StreamSocket, _ tag: Int, _ bytes: RawSpan) throws { abstract() }
+    func didCancelRead(_ socket: StreamSocket, _ target: ReadTarget, _ tag: Int) throws {
+        abstract()
+    }
     func shouldTimeOutRead(
         _ socket: StreamSocket,
         _ tag: Int,
@@ -81,6 +85,9 @@ struct SkippedCallbacks: OptionSet {
     static let didProgressWrite = SkippedCallbacks(rawValue: 1 << 2)
     static let didDisconnect = SkippedCallbacks(rawValue: 1 << 3)
 
+    /// Not skipped, but said in the log already.
+    static let didRead = SkippedCallbacks(rawValue: 1 << 4)
+
     /// All that a write is told of with.
     static let allOfWrites = SkippedCallbacks(rawValue: 1 << 0 | 1 << 2)
 }
@@ -106,6 +113,12 @@ private final class TypedDelegateRelay<Delegate: StreamSocketDelegate>: Delegate
 
     override func didRead(_ socket: StreamSocket, _ bytes: RawSpan, _ tag: Int) throws {
         try reference._withUnsafeGuaranteedRef { try $0.socket(socket, didRead: bytes, tag: tag) }
+    }
+
+    override func didRead(_ socket: StreamSocket, _ target: ReadTarget, _ tag: Int) throws {
+        guard let buffer = target.take() else { return }
+        let delegate = reference.takeUnretainedValue()
+        try delegate.socket(socket, didRead: buffer, range: target.range, tag: tag)
     }
 
     override func didWrite(_ socket: StreamSocket, _ tag: Int) throws {
@@ -152,6 +165,12 @@ private final class TypedDelegateRelay<Delegate: StreamSocketDelegate>: Delegate
         try reference._withUnsafeGuaranteedRef {
             try $0.socket(socket, didCancelRead: tag, partialBytes: bytes)
         }
+    }
+
+    override func didCancelRead(_ socket: StreamSocket, _ target: ReadTarget, _ tag: Int) throws {
+        guard let buffer = target.take() else { return }
+        let delegate = reference.takeUnretainedValue()
+        try delegate.socket(socket, didCancelRead: tag, buffer: buffer, range: target.range)
     }
 
     override func shouldTimeOutRead(

@@ -40,17 +40,20 @@ public struct DisconnectReport: Sendable, CustomStringConvertible {
         let incompleteReads: [Int]
         let incompleteWrites: [IncompleteWrite]
         let attempts: [ConnectAttempt]
+        let buffers: ReturnedReadBuffers?
 
         init(
             unreadBytes: [UInt8],
             incompleteReads: [Int],
             incompleteWrites: [IncompleteWrite],
-            attempts: [ConnectAttempt]
+            attempts: [ConnectAttempt],
+            buffers: ReturnedReadBuffers? = nil
         ) {
             self.unreadBytes = unreadBytes
             self.incompleteReads = incompleteReads
             self.incompleteWrites = incompleteWrites
             self.attempts = attempts
+            self.buffers = buffers
         }
     }
 
@@ -69,6 +72,14 @@ public struct DisconnectReport: Sendable, CustomStringConvertible {
         if case .oneRead(let tag) = details { return [tag] }
         return lists?.incompleteReads ?? []
     }
+
+    /// Gives back the buffer of the first incomplete read that had one; then that of the next.
+    ///
+    /// All copies of the report share them: each buffer is given once.
+    ///
+    /// - Returns: The buffer, whose length is as the read has left it; `nil` when there is none any
+    ///   more.
+    public func takeReadBuffer() -> ReadBuffer? { lists?.buffers?.take() }
 
     /// The writes that were not complete, in their order.
     public var incompleteWrites: [IncompleteWrite] { lists?.incompleteWrites ?? [] }

@@ -11,6 +11,8 @@ struct ReadRequest {
     }
 
     var kind: Kind
+    /// Its bytes go into a buffer of the caller's.
+    var hasTarget = false
     var tag: Int
     var id: OperationID
     /// The exact number of bytes for `length`, the most of them for the others.
@@ -20,7 +22,7 @@ struct ReadRequest {
     var delimiter: Delimiter?
 
     /// An `any` read that takes whatever comes, and waits for ever.
-    var isPlain: Bool { kind == .any && limit == .max && timeout == .max }
+    var isPlain: Bool { kind == .any && limit == .max && timeout == .max && !hasTarget }
 
     /// The bytes in all, where that is known.
     var total: Int? { kind == .length ? limit : nil }
@@ -82,7 +84,7 @@ struct ReadQueue {
     /// Adds a read that takes whatever comes, and waits for ever, to an empty queue.
     @inline(__always)
     mutating func appendFirstPlain(tag: Int, id: OperationID) {
-        // An empty queue's `first` has no delimiter, so that none has to be let go of here.
+        // An empty queue's `first` has neither delimiter nor target, so that no more is to be done.
         first.kind = .any
         first.tag = tag
         first.id = id
@@ -123,6 +125,7 @@ struct ReadQueue {
             makeCurrent(next)
         } else {
             first.delimiter = nil
+            first.hasTarget = false
             isPlain = false
             rest = nil
         }
@@ -162,6 +165,7 @@ struct ReadQueue {
         count = 0
         isPlain = false
         first.delimiter = nil
+        first.hasTarget = false
         rest = nil
     }
 
@@ -197,6 +201,37 @@ struct ReadQueue {
         case .end:
             guard bytes.byteCount <= first.limit else { return .tooLong }
             return isAll ? .complete(bytes.byteCount) : .incomplete
+        }
+    }
+
+    /// Takes bytes for the current read that come behind `count` of its own, which lie elsewhere.
+    ///
+    /// - Returns: How many it takes, and what they mean for it.
+    mutating func take(
+        _ bytes: RawSpan,
+        behind count: Int,
+        isAll: Bool
+    ) -> (count: Int, match: Match) {
+        precondition(self.count > 0, "there is a current read")
+        isMatched = true
+        let inReach = bytes.extracting(first: first.limit - count)
+        let reached = count + inReach.byteCount
+        switch first.kind {
+        case .any:
+            return (inReach.byteCount, inReach.isEmpty ? .incomplete : .complete(reached))
+        case .length:
+            return (inReach.byteCount, reached == first.limit ? .complete(reached) : .incomplete)
+        case .end:
+            if bytes.byteCount > inReach.byteCount { return (inReach.byteCount, .tooLong) }
+            return (inReach.byteCount, isAll ? .complete(reached) : .incomplete)
+        case .delimiter:
+            guard let pattern = first.delimiter?.pattern else {
+                preconditionFailure("a delimiter read has its delimiter")
+            }
+            if let end = pattern.firstEnd(in: inReach, from: 0, matched: &matchedCount) {
+                return (end, .complete(count + end))
+            }
+            return (inReach.byteCount, reached >= first.limit ? .tooLong : .incomplete)
         }
     }
 

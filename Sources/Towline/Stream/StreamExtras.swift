@@ -27,6 +27,8 @@ final class StreamExtras {
     var attempts: [ConnectAttempt] = []
     /// What queued writes send that is no single array.
     var heldOutput: [OperationID: HeldOutput] = [:]
+    /// The buffers of those queued reads that have one.
+    var targets = FIFO<ReadTarget>()
     /// Bytes of the current read that progress was told of.
     var readProgress = 0
     var phase = DisconnectReport.Phase.connected
@@ -40,6 +42,7 @@ final class StreamExtras {
         sendFailure = nil
         attempts = []
         heldOutput = [:]
+        targets.removeAll()
         readProgress = 0
         phase = .connected
         retryDelay = 1_000_000

@@ -6,6 +6,8 @@ extension StreamSocket {
     /// stream of writes any more. In the operation's own callbacks, and in those of others, it may
     /// be called as well as anywhere else.
     ///
+    /// A caller's buffer is let go of; ``cancelRead(takingBufferOf:)`` gives it back.
+    ///
     /// - Parameter id: What the call that asked for it has returned.
     /// - Returns: Whether it ends so; `false` if it has ended already, if it is a write that has
     ///   begun, or if it is none of this socket's.
@@ -15,11 +17,28 @@ extension StreamSocket {
         return cancelRead(id, reactor) || cancelWrite(id, reactor)
     }
 
+    /// Has a read into a buffer end now, without a callback, and gives the buffer back.
+    ///
+    /// The bytes that the read has collected stay in front for the next; their copies in the buffer
+    /// mean nothing.
+    ///
+    /// - Parameter id: What the call that asked for it has returned.
+    /// - Returns: The buffer; `nil`, and nothing is changed, if the read has ended already, or is
+    ///   none of this socket's into a buffer.
+    public func cancelRead(takingBufferOf id: OperationID) -> ReadBuffer? {
+        guard let reactor = reactorIfOnThread("cancelRead(takingBufferOf:)"), lifecycle.isOpen,
+            let target = removeTarget(of: id), cancelRead(id, reactor)
+        else { return nil }
+        return target.take()
+    }
+
     /// Has all reads end now, without a callback; what they have collected stays for the next.
     public func cancelAllReads() {
         guard let reactor = reactorIfOnThread("cancelAllReads()"), lifecycle.isOpen,
             !reads.isEmpty
         else { return }
+        returnCollectedBytes()
+        extras?.targets.removeAll()
         reads.removeAll()
         noteCancelledRead(at: 0, reactor)
     }
@@ -39,6 +58,7 @@ extension StreamSocket {
     }
 
     private func cancelRead(_ id: OperationID, _ reactor: Reactor) -> Bool {
+        _ = removeTarget(of: id)
         guard let index = reads.remove(id) else { return false }
         noteCancelledRead(at: index, reactor)
         return true

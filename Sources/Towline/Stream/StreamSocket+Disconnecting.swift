@@ -202,15 +202,20 @@ extension StreamSocket {
     /// What only some reports have.
     private func makeReportDetails() -> DisconnectReport.Details {
         let hasAttempts = extras.map { !$0.attempts.isEmpty } ?? false
-        guard kept != nil || reads.count > 1 || !writes.isEmpty || hasAttempts else {
+        let isIntoBuffer = currentTarget != nil
+        guard kept != nil || reads.count > 1 || !writes.isEmpty || hasAttempts || isIntoBuffer
+        else {
             return reads.current.map { .oneRead(tag: $0.tag) } ?? .none
         }
         return .several(
             DisconnectReport.Lists(
-                unreadBytes: kept?.withBytes { [UInt8]($0) } ?? [],
+                unreadBytes: (currentTarget?.collected ?? []) + (kept?.waitingBytes ?? []),
                 incompleteReads: reads.tags,
                 incompleteWrites: writes.incomplete,
-                attempts: extras?.attempts ?? []
+                attempts: extras?.attempts ?? [],
+                buffers: extras.flatMap {
+                    $0.targets.isEmpty ? nil : ReturnedReadBuffers(Array($0.targets.all))
+                }
             )
         )
     }

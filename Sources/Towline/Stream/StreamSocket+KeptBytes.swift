@@ -49,6 +49,7 @@ extension StreamSocket {
         guard lifecycle.phase == .connected else { throw .notConnected }
         guard !lifecycle.peerHasEnded else { throw .readClosed }
         guard !bytes.isEmpty else { return }
+        returnCollectedBytes()
         makeKept().prepend(bytes)
         reads.beginMatchingAnew()
         // Within the socket's own callbacks, `settle` does what follows, behind them.

@@ -139,6 +139,8 @@ private final class Luggage: @unchecked Sendable {
     let unreadBytes: [UInt8]
 
     init(descriptor: CInt, of socket: StreamSocket) {
+        // A buffer travels empty: a search for a delimiter begins anew behind the move.
+        socket.returnCollectedBytes()
         self.descriptor = descriptor
         peer = socket.peer ?? .unix(.unnamed)
         lifecycle = socket.lifecycle

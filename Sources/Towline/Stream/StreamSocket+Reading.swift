@@ -101,23 +101,7 @@ extension StreamSocket {
         file: StaticString = #fileID,
         line: UInt = #line
     ) throws(SocketError) -> OperationID {
-        let size = delimiter.bytes.count
-        guard size > 0 else {
-            throw .invalidArgument(
-                InvalidArgument("read(to:)", "delimiter must have 1 byte or more", file, line)
-            )
-        }
-        let limit = maxLength ?? max(Self.defaultDelimiterLimit, size)
-        guard limit >= size else {
-            throw .invalidArgument(
-                InvalidArgument(
-                    "read(to:maxLength: \(limit))",
-                    "maxLength must be at least the delimiter's \(size) bytes",
-                    file,
-                    line
-                )
-            )
-        }
+        let limit = try Self.limit(of: delimiter, maxLength, file, line)
         return try queueRead(.delimiter, limit, delimiter, timeout, tag, file, line)
     }
 
@@ -158,6 +142,33 @@ extension StreamSocket {
 
     // MARK: Queueing
 
+    /// The limit of a delimiter read.
+    static func limit(
+        of delimiter: Delimiter,
+        _ maxLength: Int?,
+        _ file: StaticString,
+        _ line: UInt
+    ) throws(SocketError) -> Int {
+        let size = delimiter.bytes.count
+        guard size > 0 else {
+            throw .invalidArgument(
+                InvalidArgument("read(to:)", "delimiter must have 1 byte or more", file, line)
+            )
+        }
+        let limit = maxLength ?? max(defaultDelimiterLimit, size)
+        guard limit >= size else {
+            throw .invalidArgument(
+                InvalidArgument(
+                    "read(to:maxLength: \(limit))",
+                    "maxLength must be at least the delimiter's \(size) bytes",
+                    file,
+                    line
+                )
+            )
+        }
+        return limit
+    }
+
     private func queueAnyRead(
         _ maxLength: Int?,
         _ timeout: Duration?,
@@ -178,14 +189,15 @@ extension StreamSocket {
         return try queueRead(.any, maxLength ?? .max, nil, timeout, tag, file, line)
     }
 
-    private func queueRead(
+    func queueRead(
         _ kind: ReadRequest.Kind,
         _ limit: Int,
         _ delimiter: Delimiter?,
         _ timeout: Duration?,
         _ tag: Int,
         _ file: StaticString,
-        _ line: UInt
+        _ line: UInt,
+        _ target: ReadTarget? = nil
     ) throws(SocketError) -> OperationID {
         let reactor = try reactorForCall("read")
         let nanoseconds = try Self.nanoseconds(of: timeout, "read", file, line)
@@ -195,9 +207,14 @@ extension StreamSocket {
             throw .readQueueFull(limit: limit)
         }
         let id = reactor.takeOperationID()
+        if let target {
+            target.id = id
+            makeExtras().targets.append(target)
+        }
         reads.append(
             ReadRequest(
                 kind: kind,
+                hasTarget: target != nil,
                 tag: tag,
                 id: id,
                 limit: limit,

@@ -20,7 +20,12 @@ extension StreamSocket {
         while let read = reads.current, canServe, callbackCount < limit {
             let rest = fresh.extracting(offset..<fresh.byteCount)
             let hasDelivered: Bool
-            if let kept {
+            if read.hasTarget, let target = extras?.targets.first {
+                guard kept != nil || !rest.isEmpty || hasAll(of: read) else { break }
+                let filled = fill(target, of: read, with: rest, reactor)
+                offset += filled.taken
+                hasDelivered = filled.isDelivered
+            } else if let kept {
                 let count = keep(rest, for: read, in: kept)
                 offset += count
                 reactor.untaken = rest.extracting(count..<rest.byteCount).storage
@@ -110,7 +115,7 @@ extension StreamSocket {
     /// - Returns: Whether it still is: the delegate may have cancelled it, when the next read has
     ///   its bytes; put bytes in front of them, or paused; or have disconnected, when read and
     ///   bytes stay for the report.
-    private func finishProgress(
+    func finishProgress(
         of read: ReadRequest,
         newBytes: Int,
         done: Int,
@@ -123,13 +128,19 @@ extension StreamSocket {
 
     /// Ends the current read with its bytes.
     private func complete(_ read: ReadRequest, with bytes: RawSpan, _ reactor: Reactor) {
-        extras?.readProgress = 0
-        if read.kind == .end { inputEnd = .endedAndRead }
-        reads.removeFirst()
+        noteCompletion(of: read)
         call(reactor) { try $0.didRead(self, bytes, read.tag) }
     }
 
-    private func reportReadProgress(
+    /// The current read is complete; what is left is to say so.
+    func noteCompletion(of read: ReadRequest) {
+        extras?.readProgress = 0
+        if read.kind == .end { inputEnd = .endedAndRead }
+        reads.removeFirst()
+        if read.hasTarget { _ = extras?.targets.removeFirst() }
+    }
+
+    func reportReadProgress(
         _ read: ReadRequest,
         newBytes: Int,
         done: Int,
@@ -142,7 +153,7 @@ extension StreamSocket {
     }
 
     /// What would complete the read is not within its limit.
-    private func giveUp(_ read: ReadRequest, _ reactor: Reactor) {
+    func giveUp(_ read: ReadRequest, _ reactor: Reactor) {
         let error: SocketError =
             read.kind == .end
             ? .endNotFound(tag: read.tag, limit: read.limit)
@@ -164,7 +175,7 @@ extension StreamSocket {
         return made
     }
 
-    private func dropKept() {
+    func dropKept() {
         kept = nil
         obstacles.remove(.hasKeptBytes)
     }
@@ -172,5 +183,5 @@ extension StreamSocket {
 
 extension RawSpan {
     /// Where the bytes lie; for whoever knows how long they do.
-    fileprivate var storage: UnsafeRawBufferPointer { withUnsafeBytes { $0 } }
+    var storage: UnsafeRawBufferPointer { withUnsafeBytes { $0 } }
 }

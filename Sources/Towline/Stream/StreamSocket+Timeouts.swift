@@ -157,7 +157,7 @@ extension StreamSocket {
     ) {
         guard let read = reads.current, read.id == extras.timeouts.readOperation else { return }
         let elapsed = Duration.nanoseconds(extras.timeouts.readElapsed)
-        let byteCount = kept?.count ?? 0
+        let byteCount = collectedCount
         guard let relay = relayReference?.takeUnretainedValue(), reactor.pin(relay) else {
             disconnect(because: .delegateGone, reactor)
             return
@@ -177,6 +177,13 @@ extension StreamSocket {
 
     /// Ends the current read alone, with the bytes that it has.
     func cancelCurrentRead(_ read: ReadRequest, _ reactor: Reactor) {
+        if let target = currentTarget {
+            _ = extras?.targets.removeFirst()
+            reads.removeFirst()
+            extras?.readProgress = 0
+            call(reactor) { try $0.didCancelRead(self, target, read.tag) }
+            return
+        }
         reads.removeFirst()
         let bytes = kept
         kept = nil

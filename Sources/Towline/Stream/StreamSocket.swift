@@ -229,6 +229,19 @@ public final class StreamSocket {
         relay.skipped.insert(callback)
     }
 
+    /// A read is complete, and this delegate leaves that to the default.
+    func noteUntakenBytes(of delegate: AnyObject) {
+        guard let relay = relayReference?.takeUnretainedValue(), !relay.skipped.contains(.didRead)
+        else { return }
+        noteDefault(.didRead, of: delegate)
+        guard relay.skipped.contains(.didRead) else { return }
+        reactorIfOnThread("didRead")?.note(
+            .debug,
+            "bytes were read, and nobody takes them",
+            ["socket": "\(socketID)", "delegate": "\(type(of: delegate))"]
+        )
+    }
+
     // MARK: The reactor
 
     /// The reactor, for a call that can throw.

@@ -14,6 +14,16 @@ public protocol StreamSocketDelegate: AnyObject {
     /// A read is complete. The bytes are lent for the length of the call; copy what you keep.
     func socket(_ socket: StreamSocket, didRead bytes: RawSpan, tag: Int) throws
 
+    /// A read into a buffer is complete: the buffer comes back, and its bytes of `range` are new.
+    ///
+    /// By default it is told as any other read.
+    func socket(
+        _ socket: StreamSocket,
+        didRead buffer: consuming ReadBuffer,
+        range: Range<Int>,
+        tag: Int
+    ) throws
+
     /// The kernel has taken the last byte of a write. That says nothing about its delivery.
     func socket(_ socket: StreamSocket, didWrite tag: Int) throws
 
@@ -41,6 +51,16 @@ public protocol StreamSocketDelegate: AnyObject {
 
     /// A read ended alone, with the bytes that it had; the connection goes on.
     func socket(_ socket: StreamSocket, didCancelRead tag: Int, partialBytes: RawSpan) throws
+
+    /// A read into a buffer ended alone; the buffer comes back with the bytes that the read had.
+    ///
+    /// By default it is told as any other read.
+    func socket(
+        _ socket: StreamSocket,
+        didCancelRead tag: Int,
+        buffer: consuming ReadBuffer,
+        range: Range<Int>
+    ) throws
 
     /// A read's time is up; what is to become of it? By default the connection ends.
     ///
@@ -87,8 +107,22 @@ extension StreamSocketDelegate {
     /// Does nothing.
     public func socket(_ socket: StreamSocket, didConnectTo address: SocketAddress) throws {}
 
-    /// Does nothing.
-    public func socket(_ socket: StreamSocket, didRead bytes: RawSpan, tag: Int) throws {}
+    /// Does nothing but say so in the log, once for each delegate, at `debug`.
+    public func socket(_ socket: StreamSocket, didRead bytes: RawSpan, tag: Int) throws {
+        socket.noteUntakenBytes(of: self)
+    }
+
+    /// Lends the bytes to the delegate as those of any other read, and lets go of the buffer.
+    public func socket(
+        _ socket: StreamSocket,
+        didRead buffer: consuming ReadBuffer,
+        range: Range<Int>,
+        tag: Int
+    ) throws {
+        try buffer.withBytes {
+            try self.socket(socket, didRead: $0.extracting(range), tag: tag)
+        }
+    }
 
     /// Does nothing, and says so: the socket does not ask this delegate again.
     public func socket(_ socket: StreamSocket, didWrite tag: Int) throws {
@@ -133,6 +167,18 @@ extension StreamSocketDelegate {
         didCancelRead tag: Int,
         partialBytes: RawSpan
     ) throws {}
+
+    /// Lends the bytes to the delegate as those of any other read, and lets go of the buffer.
+    public func socket(
+        _ socket: StreamSocket,
+        didCancelRead tag: Int,
+        buffer: consuming ReadBuffer,
+        range: Range<Int>
+    ) throws {
+        try buffer.withBytes {
+            try self.socket(socket, didCancelRead: tag, partialBytes: $0.extracting(range))
+        }
+    }
 
     /// Ends the connection.
     public func socket(
