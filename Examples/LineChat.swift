@@ -44,7 +44,7 @@ final class Chat: ServerDelegate {
     }
 
     func figures() -> KeyValuePairs<String, Int> {
-        let waiting = members.values.map(\.socket.pendingWriteBytes)
+        let waiting = members.values.map { $0.socket.pendingWriteBytes }
         return [
             "chat_members": members.count, "chat_skipped_total": skippedCount,
             "chat_queued_bytes": waiting.reduce(0, +), "chat_slowest_bytes": waiting.max() ?? 0,

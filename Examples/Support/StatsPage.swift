@@ -90,8 +90,7 @@ final class StatsPage: StreamListenerDelegate, StreamSocketDelegate {
 
     private func all() -> [StatsFigure] {
         var all = StatsFigure.all(of: reactor.figures) + figures().map(StatsFigure.init)
-        // The latest since somebody looked last.
-        if let pulse { all.append(StatsFigure("pulse_lateness_seconds", pulse.takeLateness())) }
+        if let pulse { all += pulse.takeFigures() }
         return all
     }
 

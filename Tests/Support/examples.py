@@ -55,10 +55,10 @@ def shortened(value):
     return text if len(text) <= 300 else f"{text[:140]} … {text[-140:]} ({len(value)} long)"
 
 
-def wait_until(holds, what):
-    deadline = time.monotonic() + WAIT_SECONDS
+def wait_until(holds, what, seconds=WAIT_SECONDS):
+    deadline = time.monotonic() + seconds
     while not holds():
-        expect(time.monotonic() < deadline, f"not within {WAIT_SECONDS} s: {what}")
+        expect(time.monotonic() < deadline, f"not within {seconds} s: {what}")
         time.sleep(0.005)
 
 

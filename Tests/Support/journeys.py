@@ -102,15 +102,24 @@ def receive(far, count):
 # J4: a crowd
 
 
+def connect(address):
+    """By TCP to a port, or to the path of a Unix socket."""
+    if ":" in address:
+        return socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2])))
+    one = socket.socket(socket.AF_UNIX)
+    one.connect(address.replace("@", "\0", 1))
+    return one
+
+
 class Crowd:
     """Many clients of line-chat, each with a name, read by one loop."""
 
-    def __init__(self, port, count, reads=True):
+    def __init__(self, address, count):
         self.selector = selectors.DefaultSelector()
         self.bytes = 0
         self.sockets = []
         for index in range(count):
-            one = socket.create_connection(("127.0.0.1", int(port)))
+            one = connect(address)
             one.sendall(f"c{index}\n".encode())
             one.setblocking(False)
             self.sockets.append(one)
@@ -135,6 +144,13 @@ class Crowd:
             if time.monotonic() >= deadline:
                 return
 
+    def keep(self, count):
+        """Closes all but so many."""
+        while len(self.sockets) > count:
+            one = self.sockets.pop()
+            self.selector.unregister(one)
+            one.close()
+
     def close(self):
         self.selector.close()
         for one in self.sockets:
@@ -143,13 +159,19 @@ class Crowd:
 
 def crowd():
     """5,000 members, lines for all of them, one that reads nothing, and all gone at once."""
-    for policy in ("skip", "drop"):
-        with Server("line-chat", "--slow", policy, "--pulse", "0.01") as server:
+    for policy in ("drop", "skip"):
+        # Over Unix sockets: for TCP the kernel itself takes megabytes for who does not read.
+        path = f"@towline-crowd-{os.getpid()}"
+        options = ("--unix", path, "--slow", policy, "--pulse", "0.01")
+        with Server("line-chat", *options) as server:
             empty = server.resident_bytes()
             begin = time.monotonic()
-            members = Crowd(server.port, CROWD)
-            members.read(1)
-            expect(server.figures()["chat_members"] == CROWD, "not all have got in")
+            members = Crowd(server.address, CROWD)
+            wait_until(
+                lambda: (members.read(0.05), server.figures()["chat_members"])[1] == CROWD,
+                "all have got in",
+                60,
+            )
             print(f"  {CROWD:,} members, --slow {policy}")
             note("all are in after", time.monotonic() - begin, "s")
             note("resident bytes a member", (server.resident_bytes() - empty) / CROWD, "bytes", 0)
@@ -157,45 +179,50 @@ def crowd():
             leave(server, members)
 
 
-def talk(server, members, policy):
-    deaf = socket.socket()
-    deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
-    deaf.connect(("127.0.0.1", int(server.port)))
-    deaf.sendall(b"deaf\n")
-    speaker = members.sockets[0]
-    wait_until(lambda: (members.read(0.05), server.figures()["chat_members"] > CROWD)[1], "deaf")
+def say(server, members, count):
+    """Lines to all, ten at a time, so that those who read never count as slow."""
     line = b"." * 1_000 + b"\n"
-    server.figures()
-    before, cpu, begin = members.bytes, server.cpu_seconds(), time.monotonic()
-    count = 0
-    most = server.resident_bytes()
-    latest = 0
-    # Until the kernel takes no more for the one that does not read.
-    while time.monotonic() - begin < 60:
-        for _ in range(10):
-            speaker.sendall(line)
-        count += 10
-        wanted = before + count * (len(line) + 5) * CROWD * 0.999
-        while members.bytes < wanted and time.monotonic() - begin < 60:
+    for _ in range(count // 10):
+        wanted = members.bytes + 10 * (len(line) + 5) * len(members.sockets)
+        members.sockets[0].sendall(line * 10)
+        # Now and then a few of them come with somebody's notice.
+        deadline = time.monotonic() + 20
+        while members.bytes < wanted and time.monotonic() < deadline:
             members.read(0.01)
-        figures = server.figures()
-        latest = max(latest, figures["pulse_lateness_seconds"])
-        most = max(most, server.resident_bytes())
-        if figures["chat_skipped_total"] > 20 or figures["chat_members"] == CROWD:
-            break
-    used = server.cpu_seconds() - cpu
-    delivered = (members.bytes - before) / (len(line) + 5)
-    note("lines to all", count, "lines", 0)
+    return count * len(members.sockets)
+
+
+def talk(server, members, policy):
+    used = server.cpu_seconds()
+    delivered = say(server, members, 20)
+    used = server.cpu_seconds() - used
     note("processor time for one line to one member", 1e6 * used / delivered, "us")
-    note("the most that a pulse of 10 ms was late meanwhile", 1_000 * latest, "ms")
-    expect(figures["chat_skipped_total"] > 0, "the one that reads nothing was sent everything")
-    wanted = CROWD + (policy == "skip")
-    expect(figures["chat_members"] == wanted, "whether the one that reads nothing is cut")
-    report("bytes that wait for the slowest", figures["chat_slowest_bytes"], "bytes", 264_000, 0)
-    before = server.cpu_seconds()
+    used = processor_time(server)
     for _ in range(100):
         server.figures()
-    report("asking for all figures", 10 * (server.cpu_seconds() - before), "ms", 1, 2)
+    used = (processor_time(server) - used) / 100
+    note("asking for all figures, connecting included", used, "ms", 2)
+
+    # One that reads nothing, among a thousand: among all of them it takes minutes to fill.
+    members.keep(1_000)
+    wait_until(
+        lambda: (members.read(0.05), server.figures()["chat_members"])[1] == 1_000, "most have left"
+    )
+    deaf = connect(server.address)
+    deaf.sendall(b"deaf\n")
+    wait_until(
+        lambda: (members.read(0.05), server.figures()["chat_members"])[1] == 1_001, "one more"
+    )
+    deadline = time.monotonic() + 60
+    figures = server.figures()
+    while figures["chat_skipped_total"] <= 20 and figures["chat_members"] > 1_000:
+        expect(time.monotonic() < deadline, "the one that reads nothing is sent everything")
+        say(server, members, 50)
+        figures = server.figures()
+    expect(figures["chat_skipped_total"] > 0, "nothing is skipped")
+    is_cut = figures["chat_members"] == 1_000
+    expect(is_cut == (policy == "drop"), "whether the one that reads nothing is cut")
+    report("bytes that wait for the slowest", figures["chat_slowest_bytes"], "bytes", 264_000, 0)
     deaf.close()
 
 
@@ -207,34 +234,49 @@ def leave(server, members):
     wait_until(lambda: server.figures()["chat_members"] == 0, "all have left")
 
 
+def processor_time(server):
+    """Milliseconds; the first number of schedstat is in nanoseconds."""
+    text = pathlib.Path(f"/proc/{server.process.pid}/schedstat").read_text()
+    return int(text.split()[0]) / 1e6
+
+
 def dying_crowd():
     """The members are another process, which is killed; then idle ones are cut by the server."""
     for reason in ("killed", "cut"):
-        idle = "2" if reason == "cut" else "300"
+        idle = "5" if reason == "cut" else "300"
         options = ("--pulse", "0.01", "--idle-timeout", idle)
         with Server("line-chat", *options) as server:
             child = os.fork()
             if child == 0:
-                members = Crowd(server.port, CROWD)
+                members = Crowd(server.address, CROWD)
                 while True:
                     members.read(10)
-            wait_until(lambda: server.figures()["chat_members"] > CROWD * 0.9, "they come")
+            # Those who came first may be cut before the last ones come.
+            many = CROWD * 0.9 if reason == "killed" else CROWD / 10
+            wait_until(lambda: server.figures()["chat_members"] > many, "they come", 60)
             time.sleep(1)
             server.figures()
+            before = processor_time(server)
             if reason == "killed":
                 os.kill(child, signal.SIGKILL)
-            latest = 0
+            latest = most = 0
             deadline = time.monotonic() + 30
-            while (figures := server.figures())["chat_members"] > 0:
+            remaining = CROWD
+            while remaining > 0:
+                figures = server.figures()
+                remaining = figures["chat_members"]
                 latest = max(latest, figures["pulse_lateness_seconds"])
+                most = max(most, figures["pulse_processor_seconds"])
                 expect(time.monotonic() < deadline, "some are still there")
                 time.sleep(0.05)
-            latest = max(latest, figures["pulse_lateness_seconds"])
+            print(f"  {CROWD:,} members {reason}")
+            note("processor time for all of it", processor_time(server) - before, "ms")
             if reason == "cut":
                 os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
-            what = f"{CROWD:,} members {reason}: a 10 ms timer is late by"
-            report(what, 1_000 * latest, "ms", 50)
+            note("a 10 ms timer is late by, on the machine as it is", 1_000 * latest, "ms")
+            # The period and 50 ms: what others do on this machine is not the server's doing.
+            report("processor time between two beats of it", 1_000 * most, "ms", 60)
 
 
 def descriptors():
