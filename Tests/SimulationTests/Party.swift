@@ -25,6 +25,11 @@ final class Party: StreamSocketDelegate {
     private var readIDs: [Int: OperationID] = [:]
     private var readsToEnd: Set<Int> = []
     private var queuedWrites: [Int] = []
+    private var writeIDs: [Int: OperationID] = [:]
+    /// What the writes that were not cancelled consist of, in their order.
+    private var output: [(tag: Int, bytes: [UInt8])] = []
+    /// Whether the socket has left for another place on its reactor, and not arrived.
+    private var isMoving = false
     private var nextTag = 0
     private var closesOfReading = 0
     private var peerHasReset = false
@@ -67,7 +72,18 @@ final class Party: StreamSocketDelegate {
         isStarted = true
         socket.delegate = self
         if chance(2) { socket.halfClosePolicy = chance(2) ? .disconnect : .keepOpen }
+        setIdleTimeout(of: socket)
         queueRead()
+    }
+
+    private func setIdleTimeout(of socket: StreamSocket) {
+        guard chance(2) else { return }
+        let limit = Duration.milliseconds(storm.numbers.number(in: 1..<40))
+        do {
+            try socket.setIdleTimeout(read: limit, write: limit * 2, both: limit * 3)
+        } catch {
+            complain("an idle timeout is refused with \(error)")
+        }
     }
 
     func attach(_ peer: SimulatedPeer) {
@@ -112,10 +128,36 @@ final class Party: StreamSocketDelegate {
         case 3: socket.disconnect(.afterReadsAndWrites)
         case 4: socket.abort()
         case 5: endWriting()
-        case 6..<20: queueWrite()
+        case 6..<17: queueWrite()
+        case 17: queueFile()
+        case 18, 19: cancelWrite(on: socket)
         case 20..<23: cancelRead(on: socket)
+        case 23: socket.pauseReads()
+        case 24, 25: socket.resumeReads()
+        case 26: move(socket)
         default: queueRead()
         }
+    }
+
+    /// Leaves for another object, on the same reactor.
+    private func move(_ socket: StreamSocket) {
+        nonisolated(unsafe) let party = self
+        do {
+            // It may be called from within: only the job's turn comes later.
+            try socket.move(to: storm.reactor.handle) { party.arrive(on: $0) }
+            isMoving = true
+            self.socket = nil
+        } catch {
+            lookAtRefusal(error)
+        }
+    }
+
+    private func arrive(on socket: StreamSocket) {
+        if !isMoving { complain("it arrives, and has not left") }
+        isMoving = false
+        self.socket = socket
+        socket.delegate = self
+        if chance(2) { actOnSocket() }
     }
 
     private func queueRead() {
@@ -208,16 +250,44 @@ final class Party: StreamSocketDelegate {
         let bytes = pattern(written..<written + count, fromPeer: false)
         let timeout: Duration? = chance(10) ? .milliseconds(storm.numbers.number(in: 1..<50)) : nil
         do {
-            if chance(2) {
-                try socket.write(bytes, timeout: timeout, tag: nextTag)
-            } else {
-                try socket.write(bytes.span.bytes, timeout: timeout, tag: nextTag)
-            }
-            written += count
-            queuedWrites.append(nextTag)
+            let id =
+                chance(2)
+                ? try socket.write(bytes, timeout: timeout, tag: nextTag)
+                : try socket.write(bytes.span.bytes, timeout: timeout, tag: nextTag)
+            noteQueued(id, bytes)
         } catch {
             lookAtRefusal(error)
         }
+    }
+
+    private func queueFile() {
+        guard let socket, written < 200_000 else { return }
+        nextTag += 1
+        let start = storm.numbers.number(in: 0..<StormFile.byteCount)
+        let end = storm.numbers.number(in: start..<StormFile.byteCount + 1)
+        do {
+            let id = try socket.write(file: StormFile.shared, range: start..<end, tag: nextTag)
+            noteQueued(id, StormFile.bytes(start..<end))
+        } catch {
+            lookAtRefusal(error)
+        }
+    }
+
+    private func noteQueued(_ id: OperationID, _ bytes: [UInt8]) {
+        written += bytes.count
+        queuedWrites.append(nextTag)
+        writeIDs[nextTag] = id
+        output.append((nextTag, bytes))
+    }
+
+    private func cancelWrite(on socket: StreamSocket) {
+        guard !queuedWrites.isEmpty else { return }
+        let index = storm.numbers.number(in: 0..<queuedWrites.count)
+        let tag = queuedWrites[index]
+        guard let id = writeIDs[tag], socket.cancel(id) else { return }
+        queuedWrites.remove(at: index)
+        output.removeAll { $0.tag == tag }
+        if socket.cancel(id) { complain("write \(tag) was cancelled twice") }
     }
 
     private func endWriting() {
@@ -227,7 +297,7 @@ final class Party: StreamSocketDelegate {
     private func lookAtRefusal(_ error: SocketError) {
         switch error {
         case .notConnected, .disconnectPending, .readClosed, .writeClosed, .system, .closedByPeer,
-            .reactorStopped:
+            .reactorStopped, .writesUnderWay:
             break
         default: complain("refused with \(error)")
         }
@@ -261,6 +331,11 @@ final class Party: StreamSocketDelegate {
         let range = delivered..<delivered + bytes.byteCount
         if !(bytes == pattern(range, fromPeer: true)) { complain("wrong bytes at \(range)") }
         delivered = range.upperBound
+    }
+
+    func socketDidIdle(_ socket: StreamSocket, direction: IdleDirection) throws {
+        note("socketDidIdle")
+        actInCallback()
     }
 
     func socket(_ socket: StreamSocket, didWrite tag: Int) throws {
@@ -330,6 +405,8 @@ final class Party: StreamSocketDelegate {
 
     func lookAtTheEnd() {
         guard isStarted else { return }
+        // On its way when the reactor ended, it was closed without a word, as is said.
+        if isMoving { return }
         guard farewells == 1, let report else { return complain("\(farewells) farewells") }
         let unread = report.unreadBytes
         if unread != pattern(delivered..<delivered + unread.count, fromPeer: true) {
@@ -340,6 +417,10 @@ final class Party: StreamSocketDelegate {
             complain("\(report.receivedByteCount) received, \(delivered) delivered")
         }
         if report.sentByteCount > written { complain("more bytes sent than written") }
+        let incomplete = report.incompleteWrites.map(\.tag)
+        if !incomplete.isEmpty, incomplete != queuedWrites.suffix(incomplete.count) {
+            complain("incomplete writes \(incomplete), queued \(queuedWrites)")
+        }
         if report.incompleteReads != queuedReads {
             complain("incomplete reads \(report.incompleteReads), queued \(queuedReads)")
         }
@@ -349,7 +430,7 @@ final class Party: StreamSocketDelegate {
     private func lookAtPeer(_ report: DisconnectReport) {
         guard let peer else { return }
         let received = peer.received
-        if received != pattern(0..<received.count, fromPeer: false) {
+        if received != output.lazy.flatMap(\.bytes).prefix(received.count).map({ $0 }) {
             complain("the peer received wrong bytes")
         }
         if received.count > report.sentByteCount { complain("the peer received too much") }

@@ -47,7 +47,8 @@ enum SocketInspector {
     private static func inspectReads(of socket: StreamSocket) -> [String] {
         var complaints: [String] = []
         let isListed = socket.listed.contains(.serveAgain)
-        if socket.reads.currentTimeout != .max,
+        let isPausing = socket.obstacles.contains(.readsArePaused)
+        if socket.reads.currentTimeout != .max, !isPausing,
             socket.extras?.timeouts.readOperation != socket.reads.current?.id
         {
             complaints.append("the current read's clock does not run")
@@ -56,7 +57,7 @@ enum SocketInspector {
             complaints.append("the flag and the kept bytes differ")
         }
         if socket.kept?.isEmpty == true { complaints.append("an empty buffer is kept") }
-        if !socket.reads.isEmpty, !isListed, socket.inputEnd == nil,
+        if !socket.reads.isEmpty, !isListed, !isPausing, socket.inputEnd == nil,
             !socket.lifecycle.peerHasEnded, socket.obstacles.contains(.isPaused)
         {
             complaints.append("a read waits, and nothing is received")
