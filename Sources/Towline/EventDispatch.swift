@@ -35,6 +35,8 @@ extension Reactor: EventSink {
             slot.owner(as: StreamListener.self).takeUnretainedValue().handle(event, of: id, self)
         case .plain:
             slot.owner(as: PlainSource.self).takeUnretainedValue().handle(event, self)
+        case .attempt:
+            handleAttempt(event, of: id, slot)
         case .remnant:
             if case .closed = event, let remnant = table.remove(id) {
                 bury(remnant)
@@ -44,6 +46,20 @@ extension Reactor: EventSink {
             preconditionFailure("streams are handled before, and a free slot has no ID")
         }
         if case .closed = event { noteFreeDescriptor() }
+    }
+
+    /// What one attempt among several has come to is its socket's affair, until its slot is free.
+    private func handleAttempt(_ event: SocketEvent, of id: SocketID, _ slot: SocketTable.Slot) {
+        let attempt = slot.owner(as: ConnectingAttempt.self).takeUnretainedValue()
+        if case .closed = event {
+            if let owner = table.remove(id) { bury(owner) }
+            return
+        }
+        guard let slot = table.slot(of: attempt.socket)?.pointee, slot.kind == .stream else {
+            return
+        }
+        slot.owner(as: StreamSocket.self).takeUnretainedValue()
+            .noteAttempt(event, attempt, id, self)
     }
 
     /// Has an owner do its part of a step of the turn.
@@ -65,7 +81,7 @@ extension Reactor: EventSink {
                 .perform(work, for: id, self)
         case .plain:
             slot.owner(as: PlainSource.self).takeUnretainedValue().perform(work, self)
-        case .remnant:
+        case .attempt, .remnant:
             if case .close = work { backend.close(id, .end) }
         case .free:
             preconditionFailure("a free slot has no ID")
@@ -107,7 +123,7 @@ extension Reactor: EventSink {
         case .stream: unsafeDowncast(owner, to: StreamSocket.self).detach()
         case .listener: unsafeDowncast(owner, to: StreamListener.self).detach()
         case .plain: unsafeDowncast(owner, to: PlainSource.self).detach()
-        case .remnant, .free, nil: break
+        case .attempt, .remnant, .free, nil: break
         }
     }
 
@@ -131,7 +147,7 @@ extension Reactor: EventSink {
             case .stream:
                 let id = SocketID(slot: number, generation: slot.generation)
                 slot.owner(as: StreamSocket.self).takeUnretainedValue().count(in: &census, id)
-            case .plain, .remnant:
+            case .plain, .attempt, .remnant:
                 census.others += 1
             case .free:
                 break

@@ -45,6 +45,12 @@ public indirect enum SocketError: Error, Sendable, CustomStringConvertible {
     /// The reactor has ended.
     case reactorStopped
 
+    /// The host has no address that could be tried.
+    case resolutionFailed(host: String, ResolverError)
+
+    /// The delegate wanted none of the addresses to be connected to.
+    case cancelled
+
     /// The connection was not established in time.
     case connectTimedOut
 
@@ -94,6 +100,8 @@ public indirect enum SocketError: Error, Sendable, CustomStringConvertible {
         case .wrongThread:
             "call refused: the socket belongs to another thread; post a job with handle.execute"
         case .reactorStopped: "reactor stopped"
+        case .resolutionFailed(let host, let error): "lookup of \(host) failed: \(error)"
+        case .cancelled: "the delegate wanted no address to be connected to"
         case .connectTimedOut: "connect timed out"
         case .readTimedOut(let tag): "read tag \(tag) timed out"
         case .writeTimedOut(let tag): "write tag \(tag) timed out"
@@ -150,6 +158,11 @@ extension SocketError: Equatable {
             waiting == otherWaiting && limit == otherLimit
         case (.readQueueFull(let left), .readQueueFull(let right)):
             left == right
+        case (
+            .resolutionFailed(let host, let error),
+            .resolutionFailed(let otherHost, let otherError)
+        ):
+            host == otherHost && error == otherError
         case (.readTimedOut(let left), .readTimedOut(let right)):
             left == right
         case (.writeTimedOut(let left), .writeTimedOut(let right)):
@@ -166,7 +179,7 @@ extension SocketError: Equatable {
             left == right
         case (.handler(let left), .handler(let right)):
             type(of: left) == type(of: right) && "\(left)" == "\(right)"
-        case (.noAddressFamilyEnabled, .noAddressFamilyEnabled),
+        case (.noAddressFamilyEnabled, .noAddressFamilyEnabled), (.cancelled, .cancelled),
             (.noDelegate, .noDelegate), (.notConnected, .notConnected),
             (.disconnectPending, .disconnectPending), (.readClosed, .readClosed),
             (.wrongThread, .wrongThread), (.reactorStopped, .reactorStopped),

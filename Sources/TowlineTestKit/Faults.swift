@@ -6,7 +6,7 @@ public enum SimulatedCall: String, Sendable, Hashable, CaseIterable {
     case socket
     /// setsockopt(2), by listeners, connects and changes of options.
     case setOption = "setsockopt"
-    /// bind(2), by listeners.
+    /// bind(2), by listeners, and by connects from an interface or a port.
     case bind
     /// listen(2), by listeners.
     case listen

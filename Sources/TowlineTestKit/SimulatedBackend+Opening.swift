@@ -87,13 +87,41 @@ extension SimulatedBackend {
 
     // MARK: Connecting
 
-    /// Connects a stream to `address`; `connected` or `failed(.connecting)` follows.
-    package func connect(_ id: SocketID, to address: SocketAddress, options: SocketOptions) {
-        let entry = entry(of: id) ?? beginEntry(for: id, kind: .stream)
-        precondition(entry.descriptor == nil, "a socket connects on one descriptor at a time")
+    /// Makes a descriptor for a stream that is to connect to `address`.
+    ///
+    /// - Parameters:
+    ///   - id: The stream; it has no descriptor.
+    ///   - address: Where it is to connect to.
+    ///   - local: What it is bound to; `nil`, whatever the network chooses.
+    ///   - options: What is set on it.
+    /// - Throws: An injected failure; nothing stays open.
+    package func open(
+        _ id: SocketID,
+        for address: SocketAddress,
+        from local: SocketAddress?,
+        options: SocketOptions
+    ) throws(SystemCallError) {
+        precondition(
+            entry(of: id)?.descriptor == nil,
+            "a socket connects on one descriptor at a time"
+        )
+        let descriptor = try makeSocket()
         do {
-            entry.descriptor = try makeSocket()
             try applyOptions(options)
+            if local != nil { try check(.bind) }
+        } catch {
+            closeDescriptor(descriptor)
+            throw error
+        }
+        let entry = entry(of: id) ?? beginEntry(for: id, kind: .stream)
+        entry.descriptor = descriptor
+        entry.local = wire.source(local, for: address)
+    }
+
+    /// Connects a stream that was opened; `connected` or `failed(.connecting)` follows.
+    package func connect(_ id: SocketID, to address: SocketAddress) {
+        guard let entry = entry(of: id), entry.descriptor != nil else { return }
+        do {
             try callConnect(entry, address)
             try check(.watch)
         } catch {
@@ -117,11 +145,25 @@ extension SimulatedBackend {
         if case .failed(let number) = injected, number != EINTR, number != EINPROGRESS {
             throw SystemCallError(call: SimulatedCall.connect.rawValue, errno: number)
         }
-        let attempt = SimulatedConnect(wire, from: wire.clientAddress(for: address), to: address)
+        let local = entry.local ?? wire.clientAddress(for: address)
+        let attempt = SimulatedConnect(wire, from: local, to: address)
         entry.attempt = attempt
         attempt.start()
         guard case .failed(let number)? = attempt.outcome else { return }
         throw SystemCallError(call: SimulatedCall.connect.rawValue, errno: number)
+    }
+
+    /// Gives the connection that an attempt has made to another ID.
+    package func handOver(_ attempt: SocketID, to id: SocketID) {
+        guard let old = entry(of: attempt) else { return }
+        if entry(of: id) != nil { removeEntry(of: id) }
+        let entry = beginEntry(for: id, kind: .stream)
+        entry.descriptor = old.descriptor
+        entry.end = old.end
+        entry.isConnected = true
+        removeEntry(of: attempt)
+        closeCount += 1
+        results.append(.closed(attempt))
     }
 
     /// The attempt has come to its end.
@@ -176,7 +218,7 @@ extension SimulatedBackend {
     /// The address that the socket is bound to, if it has one.
     package func localAddress(of id: SocketID) -> SocketAddress? {
         guard let entry = entry(of: id) else { return nil }
-        return entry.listener?.address ?? entry.end?.state.address ?? entry.attempt?.local
+        return entry.listener?.address ?? entry.end?.state.address ?? entry.local
     }
 
     /// In the Unix domain the process itself: all its peers are scripts of its own.

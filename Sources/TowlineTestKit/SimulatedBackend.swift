@@ -31,6 +31,8 @@ package final class SimulatedBackend: Backend {
 
     /// By slot, so that the order in which sockets are served is that of their slots.
     private(set) var entries: [SimulatedEntry?] = []
+    /// The last generation of each slot that has ended.
+    private var endedGenerations: [Int: UInt32] = [:]
     /// Connections behind descriptors that nobody has adopted.
     var unadopted: [CInt: SimulatedEnd] = [:]
     /// Those of them that a listener has accepted, which the sink must adopt or discard at once.
@@ -44,7 +46,7 @@ package final class SimulatedBackend: Backend {
     private var isShutDown = false
 
     /// The books: what was closed, and what was said to be.
-    private(set) var closeCount = 0
+    var closeCount = 0
     private(set) var toldClosedCount = 0
     var complaints: [String] = []
 
@@ -189,6 +191,7 @@ package final class SimulatedBackend: Backend {
     /// Forgets an entry whose descriptor is somebody else's, or gone.
     func removeEntry(of id: SocketID) {
         entries[id.slot] = nil
+        endedGenerations[id.slot] = id.generation
     }
 
     // MARK: Descriptors
@@ -215,9 +218,14 @@ package final class SimulatedBackend: Backend {
 
     /// Ends everything about `id`; `closed` follows.
     package func close(_ id: SocketID, _ manner: ClosingManner) {
-        guard let entry = entry(of: id) else { return }
-        closeParts(of: entry, manner)
-        removeEntry(of: id)
+        if let entry = entry(of: id) {
+            closeParts(of: entry, manner)
+            removeEntry(of: id)
+        } else {
+            // It ends before it was opened, or has ended already.
+            guard endedGenerations[id.slot] ?? 0 < id.generation else { return }
+            endedGenerations[id.slot] = id.generation
+        }
         closeCount += 1
         results.append(.closed(id))
     }

@@ -39,6 +39,8 @@ final class SimulatedEntry {
     let kind: SocketKind
     var descriptor: CInt?
 
+    /// Where a connect begins, from when it was opened.
+    var local: SocketAddress?
     /// A connect under way.
     var attempt: SimulatedConnect?
     /// The connection of a stream, from when it is established.

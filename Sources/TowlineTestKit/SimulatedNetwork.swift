@@ -15,6 +15,9 @@ public import Towline
 public final class SimulatedNetwork {
     let wire: Wire
 
+    /// The names of hosts, for its reactors.
+    public let names = SimulatedNames()
+
     /// Makes a network on which nobody is yet.
     ///
     /// - Parameters:
@@ -40,7 +43,12 @@ public final class SimulatedNetwork {
     public func makeReactor(
         _ configuration: Reactor.Configuration = Reactor.Configuration()
     ) throws(ReactorError) -> Reactor {
-        try Reactor(configuration, backend: makeBackend(configuration))
+        let backend = makeBackend(configuration)
+        return try Reactor(
+            configuration,
+            backend: backend,
+            resolver: SimulatedResolver(names, wire, wake: backend.wake)
+        )
     }
 
     /// Makes a backend alone, for tests of what lies directly above it.

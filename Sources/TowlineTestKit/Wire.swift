@@ -85,6 +85,17 @@ final class Wire {
         }
     }
 
+    /// Where a connection to `target` begins that is bound to `local`.
+    func source(_ local: SocketAddress?, for target: SocketAddress) -> SocketAddress {
+        guard let local else { return clientAddress(for: target) }
+        switch local {
+        case .ipv4(.any, let port): return completed(.ipv4(.loopback, port: port))
+        case .ipv6(.any, let port, _): return completed(.ipv6(.loopback, port: port))
+        case .ipv4, .ipv6: return completed(local)
+        case .unix: return local
+        }
+    }
+
     /// Who listens at the address, or at each address of its family.
     func listener(at address: SocketAddress) -> SimulatedListener? {
         listeners[address] ?? listeners[Self.wildcard(for: address)]

@@ -24,7 +24,7 @@ import Testing
         let rig = try BackendKind.epoll.makeRig()
         let (listener, address) = try rig.makeListener()
         let client = rig.nextID()
-        rig.backend.connect(client, to: address, options: SocketOptions())
+        try rig.connect(client, to: address)
         try rig.poll(until: { rig.log.accepted.count == 1 })
         let accepted = rig.log.accepted[0]
         var descriptors = [accepted]
@@ -53,7 +53,7 @@ import Testing
             let before = openDescriptors()
             let id = rig.nextID()
             for round in 1...100 {
-                rig.backend.connect(id, to: address, options: SocketOptions())
+                try rig.connect(id, to: address)
                 try rig.poll(until: { rig.log.events(of: id).count == round })
             }
             #expect(openDescriptors().count < before.count + ofTheRuntime)
@@ -67,7 +67,7 @@ import Testing
             for _ in 0..<100 {
                 let rig = try BackendKind.epoll.makeRig()
                 let (_, address) = try rig.makeListener()
-                rig.backend.connect(rig.nextID(), to: address, options: SocketOptions())
+                try rig.connect(rig.nextID(), to: address)
                 try rig.poll(until: { rig.log.accepted.count == 1 })
                 rig.backend.discard(rig.log.accepted[0])
                 rig.backend.shutDown()

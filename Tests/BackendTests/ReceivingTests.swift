@@ -13,7 +13,7 @@ import TowlineTestKit
         let client = rig.nextID()
         peer.send([1, 2, 3])
         rig.backend.resumeReceiving(id)
-        rig.backend.connect(client, to: address, options: SocketOptions())
+        try rig.connect(client, to: address)
         _ = rig.backend.send(id, holding: [4, 5], from: 0)
         rig.backend.finishSending(id)
         rig.backend.pauseReceiving(id)

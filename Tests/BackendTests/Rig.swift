@@ -129,6 +129,17 @@ class Rig {
         return (id, bound)
     }
 
+    /// Opens and connects.
+    func connect(
+        _ id: SocketID,
+        to address: SocketAddress,
+        from local: SocketAddress? = nil,
+        options: SocketOptions = SocketOptions()
+    ) throws {
+        try backend.open(id, for: address, from: local, options: options)
+        backend.connect(id, to: address)
+    }
+
     /// Waits once and hears everything that came of it.
     func poll(waiting nanoseconds: Int64 = 1_000_000) throws {
         for peer in peers { peer.pump() }

@@ -66,8 +66,8 @@ import TowlineTestKit
         try rig.poll(until: { rig.log.events(of: listener).count >= 2 })
         #expect(rig.log.events(of: listener) == [.accepted, .failed(.accepting, EMFILE)])
         let client = rig.nextID()
-        rig.backend.connect(client, to: address, options: SocketOptions())
-        try rig.poll(until: { rig.log.turns(of: client) == [.failed(.connecting, EMFILE)] })
+        let error = #expect(throws: SystemCallError.self) { try rig.connect(client, to: address) }
+        #expect(error?.errno == EMFILE)
         rig.backend.discard(rig.log.accepted[0])
         try rig.poll(until: { rig.log.accepted.count == 2 })
         try rig.poll(until: { peers[0].sawEnd })
@@ -115,7 +115,7 @@ import TowlineTestKit
 
     @Test(
         "A failed connect is told as that, by whichever call",
-        arguments: [SimulatedCall.socket, .connect, .setOption, .watch]
+        arguments: [SimulatedCall.connect, .watch]
     )
     func connectFails(_ call: SimulatedCall) throws {
         let rig = makeRig()
@@ -124,13 +124,33 @@ import TowlineTestKit
         for number in call.errnos {
             rig.log.removeAll()
             rig.network.inject(number, into: call)
-            rig.backend.connect(id, to: server.address, options: SocketOptions())
+            try rig.connect(id, to: server.address)
             try rig.poll(until: { !rig.log.events(of: id).isEmpty })
             #expect(rig.log.events(of: id) == [.failed(.connecting, number)])
             #expect(rig.simulated.openDescriptorCount == 0)
         }
-        rig.backend.connect(id, to: server.address, options: SocketOptions())
+        try rig.connect(id, to: server.address)
         try rig.poll(until: { rig.log.events(of: id).last == .connected })
+    }
+
+    @Test(
+        "What cannot be opened throws, by whichever call, and may be opened again",
+        arguments: [SimulatedCall.socket, .setOption, .bind]
+    )
+    func openFails(_ call: SimulatedCall) throws {
+        let rig = makeRig()
+        let server = try rig.makeServer(at: .ipv4(.loopback, port: 0), backlog: 8)
+        let id = rig.nextID()
+        let local = SocketAddress.ipv4(.loopback, port: 0)
+        for number in call.errnos {
+            rig.network.inject(number, into: call)
+            let error = #expect(throws: SystemCallError.self) {
+                try rig.connect(id, to: server.address, from: local)
+            }
+            #expect(error?.errno == number && rig.simulated.openDescriptorCount == 0)
+        }
+        try rig.connect(id, to: server.address, from: local)
+        try rig.poll(until: { rig.log.events(of: id) == [.connected] })
     }
 
     @Test(
@@ -171,7 +191,7 @@ import TowlineTestKit
         rig.network.silence(address)
         let id = rig.nextID()
         let start = rig.network.now
-        rig.backend.connect(id, to: address, options: SocketOptions())
+        try rig.connect(id, to: address)
         rig.log.isListening = true
         try rig.backend.wait(atMost: nil, into: rig.log)
         rig.backend.deliverResults(into: rig.log)
@@ -222,7 +242,7 @@ import TowlineTestKit
         let server = try rig.makeServer(at: .ipv4(.loopback, port: 0), backlog: 8)
         let id = rig.nextID()
         rig.network.inject(EINTR, into: .connect)
-        rig.backend.connect(id, to: server.address, options: SocketOptions())
+        try rig.connect(id, to: server.address)
         try rig.poll(until: { rig.log.events(of: id) == [.connected] })
     }
 

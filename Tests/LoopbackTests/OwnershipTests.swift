@@ -15,6 +15,7 @@ import Towline
         var socket: StreamSocket? = StreamSocket(reactor: loop.reactor, delegate: recorder)
         weak let watched = socket
         try socket?.connect(to: listener.address)
+        try loop.turn(times: 1)
         let peer = try listener.accept()
         socket = nil
         #expect(try loop.turn { recorder.heard.count == 1 })

@@ -192,6 +192,7 @@ struct Pair {
         socket.options.receiveBufferSize = buffer
         try socket.connect(to: listener.address)
         try prepare(socket, recorder)
+        try loop.turn(times: 1)
         peer = try listener.accept()
         let isConnected = try loop.turn { recorder.heard.count > 0 }
         #expect(isConnected)

@@ -12,6 +12,7 @@ import Towline
             let recorder = Recorder()
             let socket = StreamSocket(reactor: loop.reactor, delegate: recorder)
             try socket.connect(to: listener.address)
+            try loop.turn(times: 1)
             let peer = try listener.accept()
             #expect(try loop.turn { !recorder.heard.isEmpty })
             #expect(recorder.heard == [.didConnect(listener.address)])

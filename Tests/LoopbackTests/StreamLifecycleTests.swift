@@ -208,6 +208,7 @@ import Towline
         try pair.socket.connect(to: second.address)
         #expect(pair.socket.id != oldID)
         try pair.socket.read(tag: 2)
+        try pair.loop.turn(times: 1)
         let peer = try second.accept()
         try peer.send("new")
         #expect(try pair.turn { pair.heard.count == 2 })

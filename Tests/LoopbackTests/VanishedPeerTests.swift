@@ -39,6 +39,7 @@ import Towline
         try reader.connect(to: host.listener.address)
         try reader.read()
         try writer.connect(to: host.listener.address)
+        try loop.turn(times: 1)
         let peers = try [host.listener.accept(), host.listener.accept()]
         _ = try loop.turn { readerHears.heard.count == 1 && writerHears.heard.count == 1 }
         // The machine is there while the writer fills its window.

@@ -59,12 +59,32 @@ final class Party: StreamSocketDelegate {
 
     // MARK: Beginning
 
-    func connect(to address: SocketAddress, on reactor: Reactor) throws {
+    func connect(to address: SocketAddress, on reactor: Reactor, in network: SimulatedNetwork)
+        throws
+    {
         let socket = StreamSocket(reactor: reactor, delegate: self)
         self.socket = socket
-        try socket.connect(to: address, timeout: chance(4) ? .milliseconds(10) : .seconds(30))
+        let timeout = chance(4) ? Duration.milliseconds(10) : .seconds(30)
+        if chance(2), let port = address.port {
+            try socket.connect(toHost: name(port, in: network), port: port, timeout: timeout)
+        } else {
+            try socket.connect(to: address, timeout: timeout)
+        }
         isStarted = true
         if chance(2) { actOnSocket() }
+    }
+
+    /// A name for the port on both families, one of which does not answer, or refuses.
+    private func name(_ port: UInt16, in network: SimulatedNetwork) -> String {
+        let name = "party\(number).test"
+        if chance(2) { network.silence(.ipv6(.loopback, port: port)) }
+        network.names.answer(
+            name,
+            with: chance(8) ? .silence : .addresses([.ipv6(.loopback), .ipv4(.loopback)]),
+            after: chance(2) ? .zero : .milliseconds(5),
+            repeats: chance(4) ? 2 : 1
+        )
+        return name
     }
 
     func begin(with socket: StreamSocket) {

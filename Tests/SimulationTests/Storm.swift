@@ -69,7 +69,7 @@ final class Storm {
                     continue
                 }
                 servers.append(server)
-                try party.connect(to: address, on: reactor)
+                try party.connect(to: address, on: reactor, in: network)
             } else {
                 acceptor.expected[address] = party
                 party.attach(network.connect(to: listenAddress, from: address))

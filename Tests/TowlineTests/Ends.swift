@@ -39,6 +39,7 @@ final class Ends {
             socket = StreamSocket(reactor: reactor, delegate: recorder)
             try socket.connect(to: listener.address)
             try prepare(socket)
+            try reactor.turn(waitingAtMost: .zero)
             other = .real(try listener.accept())
         case .simulated:
             let network = SimulatedNetwork(seed: 1, conditions: conditions)

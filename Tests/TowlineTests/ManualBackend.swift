@@ -85,8 +85,20 @@ final class ManualBackend: Backend {
     func shedConnections(of id: SocketID, atMost limit: Int) -> Int { 0 }
     var descriptorLimit: Int? { nil }
 
-    func connect(_ id: SocketID, to address: SocketAddress, options: SocketOptions) {
+    func open(
+        _ id: SocketID,
+        for address: SocketAddress,
+        from local: SocketAddress?,
+        options: SocketOptions
+    ) throws(SystemCallError) {}
+
+    func connect(_ id: SocketID, to address: SocketAddress) {
         verbs.append("connect")
+    }
+
+    func handOver(_ attempt: SocketID, to id: SocketID) {
+        verbs.append("hand over")
+        closed.append(attempt)
     }
 
     func apply(_ options: SocketOptions, to id: SocketID) throws(SystemCallError) {}

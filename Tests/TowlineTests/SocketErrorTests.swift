@@ -31,6 +31,19 @@ import Testing
             "read(toLength: 0): length must be 1 or more (Main/A.swift:8)"
         ),
         (.noDelegate, "the socket has no delegate; set one before it starts"),
+        (
+            .resolutionFailed(host: "bx.test", .noSuchHost),
+            "lookup of bx.test failed: no such host (EAI_NONAME)"
+        ),
+        (
+            .resolutionFailed(host: "by.test", .noSuchHost),
+            "lookup of by.test failed: no such host (EAI_NONAME)"
+        ),
+        (
+            .resolutionFailed(host: "bx.test", .timedOut),
+            "lookup of bx.test failed: name lookup timed out"
+        ),
+        (.cancelled, "the delegate wanted no address to be connected to"),
         (.notConnected, "call refused: the socket is neither connected nor connecting"),
         (.disconnectPending, "call refused: a disconnect is pending"),
         (.readClosed, "read refused: the peer has sent its end"),
@@ -142,6 +155,8 @@ import Testing
             case .noAddressFamilyEnabled: "noAddressFamilyEnabled"
             case .acceptPaused: "acceptPaused"
             case .noDelegate: "noDelegate"
+            case .resolutionFailed: "resolutionFailed"
+            case .cancelled: "cancelled"
             case .notConnected: "notConnected"
             case .disconnectPending: "disconnectPending"
             case .readClosed: "readClosed"
@@ -162,6 +177,6 @@ import Testing
             case .handler: "handler"
             }
         }
-        #expect(Set(Self.texts.map { name($0.0) }).count == 23)
+        #expect(Set(Self.texts.map { name($0.0) }).count == 25)
     }
 }

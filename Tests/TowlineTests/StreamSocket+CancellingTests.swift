@@ -168,38 +168,52 @@ import TowlineTestKit
 
     @Test("R9 A disconnect that waits for reads happens when the last is cancelled (D3)")
     func pendingDisconnect() throws {
-        for place in ["outside", "within", "connecting"] {
+        for isWithin in [false, true] {
             var id: OperationID?
-            let ends = try Ends(.simulated) { socket in
-                guard place == "connecting" else { return }
-                // The socket is `connecting` still: nothing is left to wait for.
-                id = try socket.read()
-                socket.disconnect(.afterReads)
-                #expect(socket.state == .connecting)
+            let ends = try Ends(.simulated)
+            ends.recorder.onEvent = { socket, event in
+                guard case .didRead(_, tag: 1) = event else { return }
                 #expect(socket.cancels(id))
-                #expect(socket.state == .disconnecting)
-                try socket.connectAgainRefused()
             }
-            if place != "connecting" {
-                ends.recorder.onEvent = { socket, event in
-                    guard case .didRead(_, tag: 1) = event else { return }
-                    #expect(socket.cancels(id))
-                }
-                if place == "within" { try ends.socket.read(tag: 1) }
-                id = try ends.socket.read(toLength: 5, tag: 2)
-                ends.socket.disconnect(.afterReads)
-                if place == "within" {
-                    try ends.send("a")
-                } else {
-                    try ends.idle()
-                    #expect(ends.socket.state == .connected)
-                    #expect(ends.socket.cancels(id))
-                }
+            if isWithin { try ends.socket.read(tag: 1) }
+            id = try ends.socket.read(toLength: 5, tag: 2)
+            ends.socket.disconnect(.afterReads)
+            if isWithin {
+                try ends.send("a")
+            } else {
+                try ends.idle()
+                #expect(ends.socket.state == .connected)
+                #expect(ends.socket.cancels(id))
             }
             try ends.turnUntilFarewell()
-            #expect(ends.recorder.reports.map(\.error) == [nil], "\(place)")
+            #expect(ends.recorder.reports.map(\.error) == [nil])
             try ends.end()
         }
+    }
+
+    @Test("R9 A disconnect that waits for reads while connecting happens then, too (D3)")
+    func pendingDisconnectWhileConnecting() throws {
+        let network = SimulatedNetwork(seed: 1)
+        let reactor = try network.makeReactor()
+        let recorder = Recorder()
+        let place = SocketAddress.ipv4(.loopback, port: 80)
+        network.silence(place)
+        for turns in [0, 1] {
+            let socket = StreamSocket(reactor: reactor, delegate: recorder)
+            try socket.connect(to: place)
+            let id = try socket.read()
+            socket.disconnect(.afterReads)
+            for _ in 0..<turns { try reactor.turn(waitingAtMost: .zero) }
+            #expect(socket.state == .connecting)
+            #expect(socket.cancels(id))
+            #expect(socket.state == .disconnecting, "nothing is left to wait for")
+            try socket.connectAgainRefused()
+            for _ in 0..<3 { try reactor.turn(waitingAtMost: .zero) }
+            #expect(recorder.reports.count == turns + 1)
+            #expect(recorder.reports.last?.error == nil)
+        }
+        reactor.stop()
+        try reactor.run()
     }
 
     @Test("R9 An end that waited behind a cancelled read's bytes is a hang-up, once (R7)")

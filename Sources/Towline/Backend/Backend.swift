@@ -3,10 +3,10 @@
 /// A backend takes verbs and gives events. It speaks of *finished* work, not of readiness: bytes
 /// that have been received, bytes that have been sent. The contract:
 ///
-/// 1. Verbs never call back. ``adopt(_:as:kind:)``, ``takeReserve()``, ``apply(_:to:)`` and
-///    ``listen(on:options:backlog:permissions:as:)`` throw at once, ``wait(atMost:into:)`` when the
-///    loop itself is broken. What comes of the others is an event that `wait` or
-///    ``deliverResults(into:)`` hands out.
+/// 1. Verbs never call back. ``adopt(_:as:kind:)``, ``takeReserve()``, ``apply(_:to:)``,
+///    ``open(_:for:from:options:)`` and ``listen(on:options:backlog:permissions:as:)`` throw at
+///    once, ``wait(atMost:into:)`` when the loop itself is broken. What comes of the others is an
+///    event that `wait` or ``deliverResults(into:)`` hands out.
 /// 2. ``SocketEvent/received(_:)`` lends its bytes until the sink returns.
 /// 3. ``send(_:_:count:)`` borrows its bytes for the call and copies what it cannot finish;
 ///    ``send(_:holding:from:)`` holds them until the last is counted or the socket is closed. Both
@@ -92,11 +92,33 @@ package protocol Backend: AnyObject {
     /// How many descriptors the process may have; `nil` if it cannot be told.
     var descriptorLimit: Int? { get }
 
-    /// Connects a stream to `address`, on a descriptor of its own; paused once it is connected.
+    /// Makes a descriptor for a stream that is to connect to `address`; nothing is sent yet.
     ///
-    /// Tells ``SocketEvent/connected(local:)`` or ``SocketEvent/failed(_:_:)`` with
-    /// ``SocketDirection/connecting``, after which it may be tried again with the same ID.
-    func connect(_ id: SocketID, to address: SocketAddress, options: SocketOptions)
+    /// - Parameters:
+    ///   - id: The stream; it has no descriptor.
+    ///   - address: Where it is to connect to.
+    ///   - local: What it is bound to, with port 0 for one that the kernel chooses; `nil`, whatever
+    ///     the kernel chooses.
+    ///   - options: What is set on it.
+    /// - Throws: The refused call; nothing stays open.
+    func open(
+        _ id: SocketID,
+        for address: SocketAddress,
+        from local: SocketAddress?,
+        options: SocketOptions
+    ) throws(SystemCallError)
+
+    /// Connects a stream that was opened for `address`; paused once it is connected.
+    ///
+    /// Tells ``SocketEvent/connected(local:)``, or ``SocketEvent/failed(_:_:)`` with
+    /// ``SocketDirection/connecting``: then it has no descriptor any more, and may be opened again.
+    func connect(_ id: SocketID, to address: SocketAddress)
+
+    /// Gives the connection that `attempt` has made to another ID, which has no descriptor.
+    ///
+    /// Of `attempt` only ``SocketEvent/closed`` follows; `id` is a stream that is connected, and
+    /// paused.
+    func handOver(_ attempt: SocketID, to id: SocketID)
 
     /// Changes the options of an open socket.
     ///
@@ -146,7 +168,7 @@ package protocol Backend: AnyObject {
     func finishSending(_ id: SocketID)
 
     /// Ends everything about `id`: pending bytes are dropped, and the descriptor, if there is one,
-    /// is closed. ``SocketEvent/closed`` follows.
+    /// is closed. ``SocketEvent/closed`` follows, once, also where there never was one.
     func close(_ id: SocketID, _ manner: ClosingManner)
 
     /// The address that the socket is bound to, if it can be told.

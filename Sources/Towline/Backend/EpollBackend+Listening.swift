@@ -105,7 +105,7 @@ extension EpollBackend {
 
     func takeReserve() throws(SystemCallError) {
         guard reserve < 0 else { return }
-        reserve = try checkedSystemCall("open") { open("/dev/null", O_RDONLY | O_CLOEXEC) }
+        reserve = try checkedSystemCall("open") { Glibc.open("/dev/null", O_RDONLY | O_CLOEXEC) }
     }
 
     func releaseReserve() {

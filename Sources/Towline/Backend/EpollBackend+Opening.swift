@@ -34,40 +34,83 @@ extension EpollBackend {
 
     // MARK: Connecting
 
-    func connect(_ id: SocketID, to address: SocketAddress, options: SocketOptions) {
+    func open(
+        _ id: SocketID,
+        for address: SocketAddress,
+        from local: SocketAddress?,
+        options: SocketOptions
+    ) throws(SystemCallError) {
+        let family = address.family
+        let socket = FileDescriptor(
+            owning: try checkedSystemCall("socket") {
+                Glibc.socket(family, Self.streamType | Self.socketFlags, 0)
+            }
+        )
+        try options.apply(to: socket.rawValue, family: family, for: .connecting)
+        if let local { try Self.bind(socket.rawValue, to: local) }
+        let entry = entry(of: id) ?? beginEntry(for: id, kind: .stream)
+        precondition(entry.pointee.descriptor < 0, "a socket connects on one descriptor at a time")
+        entry.pointee.descriptor = socket.take()
+    }
+
+    /// Chooses the source of a connection.
+    ///
+    /// A port that is asked for may have been used a moment ago. One that is not is chosen when the
+    /// peer is known: then it only has to differ from those of other connections to that peer.
+    private static func bind(_ descriptor: CInt, to local: SocketAddress) throws(SystemCallError) {
+        if local.port == 0 {
+            // Where the kernel does not know it, a port is chosen now.
+            var isOn: CInt = 1
+            let size = socklen_t(MemoryLayout<CInt>.size)
+            _ = setsockopt(descriptor, CInt(IPPROTO_IP), bindAddressNoPort, &isOn, size)
+        } else {
+            try SocketOptions.set(descriptor, SOL_SOCKET, SO_REUSEADDR, 1)
+        }
         do {
-            try beginConnecting(id, to: address, options: options)
+            try checkedSystemCall("bind") {
+                local.withSocketAddress { Glibc.bind(descriptor, $0, $1) }
+            }
+        } catch {
+            throw error.during("bind to \(local)")
+        }
+    }
+
+    /// `IP_BIND_ADDRESS_NO_PORT` of ip(7), which glibc's header leaves out of Swift's sight.
+    private static let bindAddressNoPort: CInt = 24
+
+    func connect(_ id: SocketID, to address: SocketAddress) {
+        guard let entry = entry(of: id), entry.pointee.descriptor >= 0 else { return }
+        let number = entry.pointee.descriptor
+        // Not through `systemCall`: an interrupted connect goes on by itself.
+        let result = address.withSocketAddress { Glibc.connect(number, $0, $1) }
+        let failure = result == 0 ? 0 : errno
+        guard failure == 0 || failure == EINPROGRESS || failure == EINTR else {
+            abandonConnect(id, SystemCallError(call: "connect", errno: failure))
+            return
+        }
+        entry.pointee.flags.insert(.isConnecting)
+        guard failure != 0 else {
+            results.append(.connected(id, local: Self.localAddress(of: number) ?? .unix(.unnamed)))
+            return
+        }
+        entry.pointee.flags.insert(.watchesRoom)
+        do {
+            try enterSet(id)
         } catch {
             abandonConnect(id, error)
         }
     }
 
-    private func beginConnecting(
-        _ id: SocketID,
-        to address: SocketAddress,
-        options: SocketOptions
-    ) throws(SystemCallError) {
+    func handOver(_ attempt: SocketID, to id: SocketID) {
+        guard let old = entry(of: attempt)?.pointee else { return }
+        precondition(entry(of: id)?.pointee.descriptor ?? -1 < 0, "a socket has one descriptor")
         let entry = entry(of: id) ?? beginEntry(for: id, kind: .stream)
-        precondition(entry.pointee.descriptor < 0, "a socket connects on one descriptor at a time")
-        let family = address.family
-        let number = try checkedSystemCall("socket") {
-            Glibc.socket(family, Self.streamType | Self.socketFlags, 0)
-        }
-        entry.pointee.descriptor = number
-        try options.apply(to: number, family: family)
-        // Not through `systemCall`: an interrupted connect goes on by itself.
-        let result = address.withSocketAddress { Glibc.connect(number, $0, $1) }
-        let failure = result == 0 ? 0 : errno
-        guard failure == 0 || failure == EINPROGRESS || failure == EINTR else {
-            throw SystemCallError(call: "connect", errno: failure)
-        }
-        entry.pointee.flags.insert(.isConnecting)
-        if failure == 0 {
-            results.append(.connected(id, local: Self.localAddress(of: number) ?? .unix(.unnamed)))
-        } else {
-            entry.pointee.flags.insert(.watchesRoom)
-            try enterSet(id)
-        }
+        entry.pointee = old
+        entry.pointee.generation = id.generation
+        // What the set has reported of the old ID finds nobody, and is reported again of this one.
+        control(EPOLL_CTL_MOD, id, entry)
+        self.entry(of: attempt)?.pointee = EpollEntry(generation: attempt.generation)
+        results.append(.closed(attempt))
     }
 
     /// Tells of a connection that was established at once, as in the Unix domain.

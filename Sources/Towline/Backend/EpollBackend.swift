@@ -262,7 +262,7 @@ final class EpollBackend: Backend {
         entry.pointee.flags.insert(.isInSet)
     }
 
-    private func control(
+    func control(
         _ operation: CInt,
         _ id: SocketID,
         _ entry: UnsafeMutablePointer<EpollEntry>
@@ -282,7 +282,10 @@ final class EpollBackend: Backend {
     // MARK: Ending
 
     func close(_ id: SocketID, _ manner: ClosingManner) {
-        guard let entry = entry(of: id) else { return }
+        guard let entry = entry(of: id) else {
+            closeUnopened(id)
+            return
+        }
         let descriptor = entry.pointee.descriptor
         if descriptor >= 0 {
             if manner == .reset { Self.askForReset(descriptor) }
@@ -297,6 +300,14 @@ final class EpollBackend: Backend {
         }
         entry.pointee.output?.release()
         entry.pointee = EpollEntry(generation: id.generation)
+        results.append(.closed(id))
+    }
+
+    /// Tells of an ID that ends before it was opened, and not of one that has ended already.
+    private func closeUnopened(_ id: SocketID) {
+        if id.slot >= capacity { grow(toHold: id.slot + 1) }
+        guard entries[id.slot].generation < id.generation else { return }
+        entries[id.slot] = EpollEntry(generation: id.generation)
         results.append(.closed(id))
     }
 

@@ -19,6 +19,9 @@ struct ConnectRace {
     /// So many attempts are under way at once, at most.
     static let attemptLimit = 16
 
+    /// How long an attempt is alone, unless it is told otherwise.
+    static let usualDelay = Duration.milliseconds(250)
+
     /// The first pause before a busy address is tried again, and the longest.
     private static let retryDelays = Duration.milliseconds(1)...Duration.milliseconds(100)
 

@@ -2,6 +2,8 @@ internal import CLinux
 
 /// What the turn asks of one owner.
 enum OwnerWork {
+    /// Begin to connect, as a call has asked.
+    case connect
     /// Hand queued writes to the backend.
     case flush
     /// Look at kept bytes again.
@@ -142,6 +144,8 @@ extension Reactor {
         noteEnd(of: .timers)
         _ = work.serve(.serveAgain) { perform(.serveAgain, for: $0) }
         noteEnd(of: .events)
+        // Connects that were asked for, by them or in the turn before.
+        _ = work.serve(.connect) { perform(.connect, for: $0) }
         // 4. Flush what they all wrote.
         _ = work.serve(.flush) { perform(.flush, for: $0) }
         noteEnd(of: .flush)
@@ -277,7 +281,7 @@ extension Reactor {
 
     /// Lets go of owners that could not end in order; each is idle afterwards, without a callback.
     func detachOwners() {
-        for kind in [OwnerKind.listener, .stream, .plain] {
+        for kind in [OwnerKind.listener, .stream, .attempt, .plain] {
             for id in table.ids(of: kind) { detach(id) }
         }
     }

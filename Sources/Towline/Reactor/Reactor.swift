@@ -169,7 +169,9 @@ public final class Reactor {
 
     deinit {
         // The backend closes what their sockets have left.
-        for id in table.ids(of: .remnant) { _ = table.remove(id) }
+        for kind in [OwnerKind.remnant, .attempt] {
+            for id in table.ids(of: kind) { _ = table.remove(id) }
+        }
         if table.serviceCount > 0 {
             assertionFailure("a reactor went away with open sockets; call stop() and run() first")
         }

@@ -4,6 +4,8 @@ enum OwnerKind: UInt8 {
     case stream
     case listener
     case plain
+    /// One attempt of a stream to connect, among several.
+    case attempt
     /// Something that only waits for its descriptor to be closed.
     case remnant
 

@@ -137,7 +137,7 @@ extension Reactor {
         switch table.slot(of: id)?.pointee.kind {
         case .listener: .listener
         case .plain: .descriptor
-        case .stream, .remnant, .free, nil: .stream
+        case .stream, .attempt, .remnant, .free, nil: .stream
         }
     }
 }

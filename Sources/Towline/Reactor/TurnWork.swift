@@ -12,6 +12,8 @@ struct TurnSteps: OptionSet {
     static let reportWrites = TurnSteps(rawValue: 1 << 3)
     /// A descriptor is to be closed.
     static let close = TurnSteps(rawValue: 1 << 4)
+    /// A connect is to begin.
+    static let connect = TurnSteps(rawValue: 1 << 5)
 }
 
 /// What is listed for the steps of a turn, and, in one glance, whether anything is.
@@ -24,6 +26,7 @@ final class TurnWork {
     private let expire = WorkList()
     private let reportWrites = WorkList()
     private let close = WorkList()
+    private let connect = WorkList()
 
     /// Lists `id` for one step.
     func add(_ id: SocketID, to step: TurnSteps) {
@@ -53,6 +56,7 @@ final class TurnWork {
         case .expire: expire
         case .reportWrites: reportWrites
         case .close: close
+        case .connect: connect
         default: preconditionFailure("one step at a time")
         }
     }

@@ -49,7 +49,7 @@ final class PlainSource {
             reactor.backend.close(id, .end)
         case .end:
             close(reactor)
-        case .flush, .serveAgain, .reportWrites, .noteTime, .expire, .noteFreeDescriptor,
+        case .connect, .flush, .serveAgain, .reportWrites, .noteTime, .expire, .noteFreeDescriptor,
             .noteConnectionEnd, .finish:
             break
         }

@@ -28,6 +28,11 @@ class DelegateRelay {
 
     func delegate() -> (any StreamSocketDelegate)? { abstract() }
     func didConnect(_ socket: StreamSocket, _ address: SocketAddress) throws { abstract() }
+    func willConnect(
+        _ socket: StreamSocket,
+        _ address: SocketAddress,
+        _ descriptor: CInt
+    ) -> Bool { abstract() }
     func didRead(_ socket: StreamSocket, _ bytes: RawSpan, _ tag: Int) throws { abstract() }
     func didRead(_ socket: StreamSocket, _ target: ReadTarget, _ tag: Int) throws { abstract() }
     func didWrite(_ socket: StreamSocket, _ tag: Int) throws { abstract() }
@@ -76,7 +81,8 @@ class DelegateRelay {
     }
 }
 
-/// Callbacks whose defaults do nothing and that would otherwise be called for each write or read.
+/// Callbacks whose defaults do nothing and that would otherwise be called for each write, read or
+/// address.
 struct SkippedCallbacks: OptionSet {
     let rawValue: UInt8
 
@@ -84,6 +90,7 @@ struct SkippedCallbacks: OptionSet {
     static let didProgressRead = SkippedCallbacks(rawValue: 1 << 1)
     static let didProgressWrite = SkippedCallbacks(rawValue: 1 << 2)
     static let didDisconnect = SkippedCallbacks(rawValue: 1 << 3)
+    static let willConnect = SkippedCallbacks(rawValue: 1 << 4)
 
     /// Not skipped, but said in the log already.
     static let didRead = SkippedCallbacks(rawValue: 1 << 4)
@@ -109,6 +116,16 @@ private final class TypedDelegateRelay<Delegate: StreamSocketDelegate>: Delegate
 
     override func didConnect(_ socket: StreamSocket, _ address: SocketAddress) throws {
         try reference._withUnsafeGuaranteedRef { try $0.socket(socket, didConnectTo: address) }
+    }
+
+    override func willConnect(
+        _ socket: StreamSocket,
+        _ address: SocketAddress,
+        _ descriptor: CInt
+    ) -> Bool {
+        reference._withUnsafeGuaranteedRef {
+            $0.socket(socket, willConnectTo: address, descriptor: descriptor)
+        }
     }
 
     override func didRead(_ socket: StreamSocket, _ bytes: RawSpan, _ tag: Int) throws {

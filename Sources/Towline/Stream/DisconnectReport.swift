@@ -4,6 +4,8 @@
 public struct DisconnectReport: Sendable, CustomStringConvertible {
     /// How far a socket had come.
     public enum Phase: String, Sendable, Hashable {
+        /// The host's addresses were being looked up.
+        case resolving
         /// The address was known, the connection not established.
         case connecting
         /// The connection was established.
@@ -16,7 +18,7 @@ public struct DisconnectReport: Sendable, CustomStringConvertible {
     /// How far the connection had come.
     public let phase: Phase
 
-    /// The peer, or whom the connection was meant for.
+    /// The peer, or the address that was tried last; `nil` if none was.
     public let remoteAddress: SocketAddress?
 
     /// The time from the connect or accept until here, as exact as the turns are short.
@@ -41,19 +43,26 @@ public struct DisconnectReport: Sendable, CustomStringConvertible {
         let incompleteWrites: [IncompleteWrite]
         let attempts: [ConnectAttempt]
         let buffers: ReturnedReadBuffers?
+        let requestedHost: String?
+        /// The name and port, or the number of addresses; `nil` where one address says it all.
+        let requestedPlace: String?
 
         init(
             unreadBytes: [UInt8],
             incompleteReads: [Int],
             incompleteWrites: [IncompleteWrite],
             attempts: [ConnectAttempt],
-            buffers: ReturnedReadBuffers? = nil
+            buffers: ReturnedReadBuffers? = nil,
+            requestedHost: String? = nil,
+            requestedPlace: String? = nil
         ) {
             self.unreadBytes = unreadBytes
             self.incompleteReads = incompleteReads
             self.incompleteWrites = incompleteWrites
             self.attempts = attempts
             self.buffers = buffers
+            self.requestedHost = requestedHost
+            self.requestedPlace = requestedPlace
         }
     }
 
@@ -87,16 +96,52 @@ public struct DisconnectReport: Sendable, CustomStringConvertible {
     /// Each address that was tried and failed, in the order of the failures.
     public var attempts: [ConnectAttempt] { lists?.attempts ?? [] }
 
+    /// The host that the connect was asked for; `nil` where it was asked for an address.
+    public var host: String? { lists?.requestedHost }
+
+    /// So many failed attempts are named in the text.
+    private static let namedAttempts = 8
+
     /// The report as one line.
     public var description: String {
-        let peer = remoteAddress.map { "\($0)" } ?? "nobody"
         guard phase == .connected else {
-            guard let error else { return "connect to \(peer) was given up while connecting" }
-            return "connect to \(peer) failed while connecting\(after): \(reason(error))"
+            let place = lists?.requestedPlace ?? address
+            guard let error else { return "connect to \(place) was given up while \(phase)" }
+            return "connect to \(place) failed while \(phase)\(after): \(connectReason(error))"
         }
         guard let error else { return "connection with \(peer) closed\(after)" }
         return "connection with \(peer) ended while connected\(after): \(reason(error))"
     }
+
+    private var address: String { remoteAddress.map { "\($0)" } ?? "nobody" }
+
+    /// The name that was asked for, if any, and the address that it led to.
+    private var peer: String {
+        guard host != nil, let place = lists?.requestedPlace else { return address }
+        return "\(place) (\(address))"
+    }
+
+    /// Why no connection came about: where the place is a name, with each address that was tried.
+    private func connectReason(_ error: SocketError) -> String {
+        if case .resolutionFailed(_, let cause) = error { return cause.description }
+        guard lists?.requestedPlace != nil, !attempts.isEmpty else { return reason(error) }
+        var named = attempts.prefix(Self.namedAttempts).map { attempt in
+            let cause = attempt.error
+            return "\(attempt.address) \(cause.purpose == nil ? cause.reason : "\(cause)")"
+        }
+        if attempts.count > named.count { named.append("\(attempts.count - named.count) more") }
+        let list = named.joined(separator: "; ")
+        switch error {
+        case .system:
+            let isRefused = attempts.contains { $0.error.name == "ECONNREFUSED" }
+            return list + (isRefused ? Self.refusalHint : "")
+        default:
+            return "\(error): \(list)"
+        }
+    }
+
+    /// A refusal comes from a host that is there.
+    private static let refusalHint = ". Is the server running?"
 
     private var after: String {
         let milliseconds = elapsed / .milliseconds(1)
@@ -105,7 +150,7 @@ public struct DisconnectReport: Sendable, CustomStringConvertible {
 
     private func reason(_ error: SocketError) -> String {
         guard case .system(let cause) = error else { return error.description }
-        let hint = cause.name == "ECONNREFUSED" ? ". Is the server running?" : ""
+        let hint = cause.name == "ECONNREFUSED" ? Self.refusalHint : ""
         guard cause.purpose == nil else { return cause.description + hint }
         return cause.reason + hint
     }

@@ -6,7 +6,7 @@ struct OperationTimeouts {
     enum Kind: CaseIterable {
         /// The whole connect.
         case connect
-        /// Trying a connect again.
+        /// The next address of a connect, or trying one again.
         case retry
         /// The current read.
         case read

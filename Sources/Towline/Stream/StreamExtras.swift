@@ -15,6 +15,16 @@ final class StreamExtras {
     /// How many reads may be queued; `nil`, no limit.
     var maxQueuedReads: Int?
 
+    // What a connect goes by.
+    var disabledFamilies: Set<AddressFamily> = []
+    var preferredFamily = FamilyPreference.system
+    var connectionAttemptDelay = ConnectRace.usualDelay
+
+    /// The host that was asked for, and how reports name it or the several addresses; both answer
+    /// until the farewell has been said.
+    var requestedHost: String?
+    var requestedPlace: String?
+
     /// Outlives the connection until its farewell has been said.
     var localAddress: SocketAddress?
 
@@ -32,8 +42,8 @@ final class StreamExtras {
     /// Bytes of the current read that progress was told of.
     var readProgress = 0
     var phase = DisconnectReport.Phase.connected
-    /// The pause before a connect to a full Unix backlog is tried again, in nanoseconds.
-    var retryDelay: Int64 = 1_000_000
+    /// A connect that is under way.
+    var connecting: ConnectState?
 
     /// Forgets what belongs to one connection.
     func reset() {
@@ -45,6 +55,6 @@ final class StreamExtras {
         targets.removeAll()
         readProgress = 0
         phase = .connected
-        retryDelay = 1_000_000
+        connecting = nil
     }
 }

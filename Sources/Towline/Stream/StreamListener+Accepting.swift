@@ -34,7 +34,7 @@ extension StreamListener {
         case .noteConnectionEnd:
             openConnections -= 1
             if openConnections &+ 1 == connectionLimit { updateAccepting() }
-        case .flush, .reportWrites, .noteTime, .expire:
+        case .connect, .flush, .reportWrites, .noteTime, .expire:
             break
         }
     }

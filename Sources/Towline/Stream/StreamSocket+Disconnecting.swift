@@ -42,6 +42,7 @@ extension StreamSocket {
         guard let reactor = reactorIfOnThread("disconnect(notifyingDelegate:)") else { return }
         guard lifecycle.phase != .idle else { return }
         let wasClosing = lifecycle.phase == .disconnecting
+        endAttempts(reactor)
         let id = socketID
         if reactor.current == id { reactor.gather.removeAll() }
         removeTimer(reactor)
@@ -113,6 +114,7 @@ extension StreamSocket {
             if lifecycle.endsByPeer { setReason(.closedByPeer) }
             obstacles.insert(.isNotOpen)
             if reactor.current == socketID { reactor.gather.removeAll() }
+            endAttempts(reactor)
             reactor.work.add(socketID, to: .close)
         case .finish:
             obstacles.insert(.isNotOpen)
@@ -201,9 +203,12 @@ extension StreamSocket {
 
     /// What only some reports have.
     private func makeReportDetails() -> DisconnectReport.Details {
+        let hasPlace = extras?.requestedHost != nil || extras?.requestedPlace != nil
         let hasAttempts = extras.map { !$0.attempts.isEmpty } ?? false
         let isIntoBuffer = currentTarget != nil
-        guard kept != nil || reads.count > 1 || !writes.isEmpty || hasAttempts || isIntoBuffer
+        guard
+            kept != nil || reads.count > 1 || !writes.isEmpty || hasAttempts || hasPlace
+                || isIntoBuffer
         else {
             return reads.current.map { .oneRead(tag: $0.tag) } ?? .none
         }
@@ -215,7 +220,9 @@ extension StreamSocket {
                 attempts: extras?.attempts ?? [],
                 buffers: extras.flatMap {
                     $0.targets.isEmpty ? nil : ReturnedReadBuffers(Array($0.targets.all))
-                }
+                },
+                requestedHost: extras?.requestedHost,
+                requestedPlace: extras?.requestedPlace
             )
         )
     }
@@ -240,6 +247,8 @@ extension StreamSocket {
     func forgetAddresses() {
         peer = nil
         extras?.localAddress = nil
+        extras?.requestedHost = nil
+        extras?.requestedPlace = nil
     }
 
     /// The reactor has ended or goes away with the socket open: idle, without a callback.

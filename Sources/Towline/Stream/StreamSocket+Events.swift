@@ -190,6 +190,8 @@ extension StreamSocket {
             listed.remove(.flush)
             flushQueued(reactor)
             settle(reactor)
+        case .connect:
+            beginConnecting(reactor)
         case .serveAgain:
             listed.remove(.serveAgain)
             if lifecycle.isClosingReading {

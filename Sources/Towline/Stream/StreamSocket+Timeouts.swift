@@ -97,7 +97,7 @@ extension StreamSocket {
     ) {
         if extras.timeouts.isDue(.retry, at: now) {
             extras.timeouts.clear(.retry)
-            retryConnect(reactor)
+            continueConnecting(reactor)
         }
         if extras.timeouts.isDue(.finish, at: now) {
             extras.timeouts.clear(.finish)
@@ -116,7 +116,7 @@ extension StreamSocket {
         let now = reactor.backend.now()
         if lifecycle.phase == .connecting, let extras, extras.timeouts.isDue(.connect, at: now) {
             extras.timeouts.clear(.connect)
-            noteAttempt(.connectTimedOut)
+            noteUnansweredAttempts()
             disconnect(because: .connectTimedOut, reactor)
         }
         guard lifecycle.phase == .connected else {

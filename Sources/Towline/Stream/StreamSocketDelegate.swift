@@ -11,6 +11,24 @@ public protocol StreamSocketDelegate: AnyObject {
     /// Accepted and adopted sockets do not hear this: they begin connected.
     func socket(_ socket: StreamSocket, didConnectTo address: SocketAddress) throws
 
+    /// An address is about to be tried; may the connect be made? By default, yes.
+    ///
+    /// Comes for each address, before anything is sent, so that options can be set that the
+    /// framework does not know. An address that is refused is left out; where none is left, the
+    /// connect ends with ``SocketError/cancelled``.
+    ///
+    /// - Parameters:
+    ///   - socket: The socket.
+    ///   - address: The address.
+    ///   - descriptor: The descriptor that will connect, which stays the socket's; -1 on a network
+    ///     that has none.
+    /// - Returns: Whether to connect to it.
+    func socket(
+        _ socket: StreamSocket,
+        willConnectTo address: SocketAddress,
+        descriptor: CInt
+    ) -> Bool
+
     /// A read is complete. The bytes are lent for the length of the call; copy what you keep.
     func socket(_ socket: StreamSocket, didRead bytes: RawSpan, tag: Int) throws
 
@@ -106,6 +124,16 @@ public protocol StreamSocketDelegate: AnyObject {
 extension StreamSocketDelegate {
     /// Does nothing.
     public func socket(_ socket: StreamSocket, didConnectTo address: SocketAddress) throws {}
+
+    /// Yes, and says so: the socket does not ask this delegate again.
+    public func socket(
+        _ socket: StreamSocket,
+        willConnectTo address: SocketAddress,
+        descriptor: CInt
+    ) -> Bool {
+        socket.noteDefault(.willConnect, of: self)
+        return true
+    }
 
     /// Does nothing but say so in the log, once for each delegate, at `debug`.
     public func socket(_ socket: StreamSocket, didRead bytes: RawSpan, tag: Int) throws {

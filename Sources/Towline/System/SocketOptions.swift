@@ -98,6 +98,13 @@ public struct SocketOptions: Sendable, Hashable {
     /// Source: socket(7), `SO_BINDTODEVICE`.
     public var bindToDevice: String?
 
+    /// The port of this host that a connect begins at; `nil`, one that the kernel chooses.
+    ///
+    /// May be used again at once after a connection from it has ended.
+    ///
+    /// Source: bind(2), socket(7), `SO_REUSEADDR`.
+    public var localPort: UInt16?
+
     /// The usual options.
     public init() {}
 }
