@@ -179,10 +179,19 @@ extension StreamListener {
     }
 }
 
+/// Options that are not the usual; apart, so that looking for some costs an accept next to nothing.
+final class InheritedOptions {
+    let value: SocketOptions
+
+    init(_ value: SocketOptions) {
+        self.value = value
+    }
+}
+
 extension StreamSocket {
     /// What an accepted socket begins with; nothing is stored where it is the usual.
-    fileprivate func inherit(_ options: SocketOptions?, _ policy: HalfClosePolicy) {
-        if let options { self.options = options }
+    fileprivate func inherit(_ options: InheritedOptions?, _ policy: HalfClosePolicy) {
+        if let options { self.options = options.value }
         if policy != .finishWrites { halfClosePolicy = policy }
     }
 

@@ -255,7 +255,7 @@ extension StreamListener {
 
     private func begin(_ reactor: Reactor) {
         phase = .listening
-        inheritedOptions = options == SocketOptions() ? nil : options
+        inheritedOptions = options == SocketOptions() ? nil : InheritedOptions(options)
         // From here on the reactor holds the listener.
         reference.letGo()
         updateAccepting()

@@ -43,7 +43,7 @@ public final class StreamListener {
     @exclusivity(unchecked) var places: [Place] = []
     var socketFile: SocketFile?
     /// The options that were listened with, if they are not the usual ones.
-    @exclusivity(unchecked) var inheritedOptions: SocketOptions?
+    @exclusivity(unchecked) var inheritedOptions: InheritedOptions?
 
     /// Connections that this listen has accepted and that are open.
     @exclusivity(unchecked) var openConnections = 0
@@ -255,7 +255,7 @@ public final class StreamListener {
     /// Stops as soon as nobody is lost by it.
     func leave(_ reactor: Reactor) {
         guard case .listening = phase else { return }
-        guard inheritedOptions?.reusePort == true, wantsConnections, let first = places.first
+        guard inheritedOptions?.value.reusePort == true, wantsConnections, let first = places.first
         else {
             stop(because: nil, reactor)
             return
