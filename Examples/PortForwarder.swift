@@ -5,7 +5,7 @@ import Towline
 
 final class Forwarder: ServerDelegate {
     let server: Server
-    let targets: [SocketAddress]
+    let target: Target
     let idleTimeout: Duration?
     var openCount = 0
     var refusedCount = 0
@@ -17,19 +17,17 @@ final class Forwarder: ServerDelegate {
     init(_ server: Server, _ options: Options) throws {
         self.server = server
         idleTimeout = try options.seconds("--idle-timeout")
-        let targets = try options.value("--to") { text -> [SocketAddress]? in
-            let addresses = text.split(separator: ",").map { SocketAddress(String($0)) }
-            return addresses.contains(nil) ? nil : addresses.compactMap(\.self)
+        guard let target = try options.value("--to", Target.init) else {
+            throw UsageError("--to is missing")
         }
-        guard let targets, !targets.isEmpty else { throw UsageError("--to is missing") }
-        self.targets = targets
+        self.target = target
     }
 
     func listener(_ listener: StreamListener, didAccept socket: StreamSocket) throws {
         let link = Link(socket, self)
         // A client may send its whole question and its end before anybody is there to hear it.
         socket.halfClosePolicy = .keepOpen
-        try link.upstream.connect(to: targets[0], timeout: .seconds(10))
+        try target.connect(link.upstream)
         link.upstream.keep(link)
         socket.keep(link)
         openCount += 1
@@ -61,6 +59,31 @@ final class Forwarder: ServerDelegate {
             "forward_bytes_there_total": byteCounts.there,
             "forward_bytes_back_total": byteCounts.back,
         ]
+    }
+}
+
+/// Where connections go on to.
+enum Target {
+    case anyOf([SocketAddress])
+    case host(String, port: UInt16)
+
+    init?(_ text: String) {
+        let addresses = text.split(separator: ",").compactMap { SocketAddress(String($0)) }
+        if addresses.count == text.split(separator: ",").count, !addresses.isEmpty {
+            self = .anyOf(addresses)
+            return
+        }
+        let parts = text.split(separator: ":", omittingEmptySubsequences: false)
+        guard parts.count == 2, !parts[0].isEmpty, let port = UInt16(parts[1]) else { return nil }
+        self = .host(String(parts[0]), port: port)
+    }
+
+    func connect(_ socket: StreamSocket) throws {
+        switch self {
+        case .anyOf(let addresses): try socket.connect(toAnyOf: addresses, timeout: .seconds(10))
+        case .host(let name, let port):
+            try socket.connect(toHost: name, port: port, timeout: .seconds(10))
+        }
     }
 }
 
@@ -99,7 +122,7 @@ final class Link: StreamSocketDelegate {
 enum PortForwarder {
     static func main() {
         let help = """
-              --to ADDRESS[,ADDRESS]...
+              --to HOST:PORT or ADDRESS[,ADDRESS]...
                                where to connect for each client; of several whichever answers first
               --idle-timeout SECONDS
                                cut connections on which nothing has moved for so long; never

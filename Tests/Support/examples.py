@@ -469,26 +469,33 @@ def forward_half_closed(folder):
             idle.close()
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        address = f"127.0.0.1:{listener.getsockname()[1]}"
-        with Server("port-forwarder", "--to", address) as server:
-            with Socat(f"TCP:{server.address}", "-t", "10") as client:
-                far, _ = listener.accept()
-                far.settimeout(WAIT_SECONDS)
-                far.sendall(b"first")
-                far.shutdown(socket.SHUT_WR)
-                while len(client.bytes) < 5:
-                    client.receive()
-                equal(client.bytes, b"first", "what the server says before its end")
-                client.send(pattern(30_000))
-                client.process.stdin.close()
-                heard = b""
-                while more := far.recv(65_536):
-                    heard += more
-                equal(heard, pattern(30_000), "what the client says behind the server's end")
-                far.close()
-                # Had the server's end not been passed on, socat would wait for it, 10 s.
-                equal(client.process.wait(timeout=5), 0, "exit code of socat")
-                wait_until(lambda: server.figures()["forward_complete_total"] == 1, "complete")
+        port = listener.getsockname()[1]
+        # The second of two addresses, when nobody listens at the first; then a name.
+        forward_end_first(listener, f"127.0.0.1:1,127.0.0.1:{port}")
+        forward_end_first(listener, f"localhost:{port}")
+
+
+def forward_end_first(listener, target):
+    """The far side ends first, and still hears everything that the client says."""
+    with Server("port-forwarder", "--to", target) as server:
+        with Socat(f"TCP:{server.address}", "-t", "10") as client:
+            far, _ = listener.accept()
+            far.settimeout(WAIT_SECONDS)
+            far.sendall(b"first")
+            far.shutdown(socket.SHUT_WR)
+            while len(client.bytes) < 5:
+                client.receive()
+            equal(client.bytes, b"first", "what the server says before its end")
+            client.send(pattern(30_000))
+            client.process.stdin.close()
+            heard = b""
+            while more := far.recv(65_536):
+                heard += more
+            equal(heard, pattern(30_000), "what the client says behind the server's end")
+            far.close()
+            # Had the server's end not been passed on, socat would wait for it, 10 s.
+            equal(client.process.wait(timeout=5), 0, "exit code of socat")
+            wait_until(lambda: server.figures()["forward_complete_total"] == 1, "complete")
 
 
 EXAMPLES = {
