@@ -86,14 +86,16 @@ import TowlineTestKit
         rig.backend.close(id, .reset)
         try rig.poll(until: { rig.log.events(of: id).last == .closed })
         // Once more with the port, and again while the kernel still waits for the peer's end.
-        for _ in 0..<2 {
+        let others = try (0..<2).map { _ in try rig.makeServer(at: Self.local, backlog: 8) }
+        for other in others {
             let next = rig.nextID()
-            let other = try rig.makeServer(at: Self.local, backlog: 8)
             try rig.connect(next, to: other.address, from: place)
             try rig.poll(until: { rig.log.events(of: next) == [.connected] })
             #expect(rig.backend.localAddress(of: next) == place)
             rig.backend.close(next, .end)
             try rig.poll(until: { rig.log.events(of: next).last == .closed })
         }
+        // A server that goes takes its connections along, by a reset.
+        withExtendedLifetime(others) {}
     }
 }
