@@ -2,7 +2,8 @@ public import Towline
 
 /// A delegate of sockets and listeners that writes down what it hears, for a test to look at.
 ///
-/// What it is to do is a closure, called with each event before the next one:
+/// What it is to do is a closure, called with each event of a socket but its farewell, before the
+/// next one:
 ///
 ///     let recorder = Recorder()
 ///     recorder.onEvent = { socket, event in
