@@ -47,10 +47,12 @@ storm:
 	TOWLINE_SEEDS=$(SEEDS) swift test -c release --scratch-path .build/storm \
 		-Xswiftc -enable-testing --filter 'SimulationTests|ReleaseBuildTests'
 
-# CYCLES=N connections one after the other in one process, which has to be left as it was.
+# CYCLES=N connections, and 100 reactors, one after the other in one process, which has to be left
+# as it was.
 soak:
 	swift build -c release --product Soak
 	.build/release/Soak --cycles $(CYCLES)
+	.build/release/Soak --reactors 100
 
 # The same with system calls that the kernel is made to refuse.
 faults: setup

@@ -5,7 +5,7 @@ public import Towline
 /// end by signal.
 public final class Server {
     private static let addressOptions = ["--host", "--port", "--unix"]
-    private static let options = ["--backend", "--stats", "--pulse"]
+    private static let options = ["--backend", "--drain", "--stats", "--pulse"]
 
     private static let addressHelp = """
           --host ADDRESS   the IPv4 or IPv6 address to listen on; 127.0.0.1
@@ -16,13 +16,14 @@ public final class Server {
 
     private static let help = """
           --backend NAME   what the reactor runs on: automatic, epoll or ring; automatic
+          --drain SECONDS  how long SIGTERM leaves to what is being sent; 5
           --stats ADDRESS  answer HTTP with figures at /metrics, /stats and /health, on a loopback
                            address such as 127.0.0.1:0, or on the path of a Unix socket
           --pulse SECONDS  have a timer of this period, whose lateness is one of the figures
 
         Prints one line, "listening on ADDRESS:PORT", once it accepts, and with --stats a second,
-        "statistics on ADDRESS:PORT". SIGTERM and SIGINT end it after what is being sent has been
-        sent, 5 s at most; a second one ends it at once.
+        "statistics on ADDRESS:PORT", and a last one when it ends. SIGTERM and SIGINT end it after
+        what is being sent has been sent; a second one ends it at once.
         """
 
     /// Runs a server program to its end.
@@ -66,6 +67,8 @@ public final class Server {
         self.program = program
         self.options = options
         let backend = try options.value("--backend", BackendChoice.init(rawValue:))
+        let limit = try options.seconds("--drain") ?? .seconds(5)
+        let address = try options.value("--stats", StatsPage.address(of:))
         let reactor = try Reactor(Reactor.Configuration(backend: backend ?? .automatic))
         self.reactor = reactor
         // Before anything is open, so that no failure leaves a socket file behind.
@@ -77,9 +80,11 @@ public final class Server {
                 return
             }
             isDraining = true
-            reactor.drain(within: .seconds(5)) { _ in reactor.stop() }
+            reactor.drain(within: limit) { [unowned reactor] report in
+                if address != nil { Self.printLastLine(report, reactor.figures) }
+                reactor.stop()
+            }
         }
-        let address = try options.value("--stats", StatsPage.address(of:))
         let period = try options.seconds("--pulse")
         page = address.map { StatsPage(reactor, at: $0, pulse: period.map { Pulse(reactor, $0) }) }
     }
@@ -118,6 +123,15 @@ public final class Server {
         program.complain(text)
     }
 
+    /// The figures that nobody can ask for any more.
+    private static func printLastLine(_ report: DrainReport, _ figures: ReactorFigures) {
+        print(
+            "\(report); \(figures.accepted) accepted,",
+            "\(figures.receivedBytes) bytes received, \(figures.sentBytes) sent"
+        )
+        fflush(nil)
+    }
+
     private func listen(_ listener: StreamListener, _ address: SocketAddress?) throws {
         if let address {
             try listener.listen(on: address)
@@ -128,18 +142,5 @@ public final class Server {
             let port = try options.value("--port") { UInt16($0) } ?? 0
             try listener.listen(on: SocketAddress(host, port: port))
         }
-    }
-}
-
-/// The listener's delegate of a server; it says on standard error when accepting has to pause.
-public protocol ServerDelegate: StreamListenerDelegate {
-    /// The server that it belongs to.
-    var server: Server { get }
-}
-
-extension ServerDelegate {
-    /// Complains.
-    public func listener(_ listener: StreamListener, didFailToAccept error: SocketError) {
-        server.complain("\(error)")
     }
 }

@@ -40,7 +40,7 @@ extension Reactor: EventSink {
         case .remnant:
             if case .closed = event, let remnant = table.remove(id) {
                 bury(remnant)
-                whenSocketEnds?()
+                drain?.noteSocketEnd()
             }
         case .stream, .free:
             preconditionFailure("streams are handled before, and a free slot has no ID")

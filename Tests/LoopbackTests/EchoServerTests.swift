@@ -262,6 +262,38 @@ import Towline
         #expect(try server.process.waitForExit()?.code == 0)
     }
 
+    @Test("Scenario 15: 100 transfers at a SIGTERM: stalled ones are cut, the others end whole")
+    func drainsTransfers() throws {
+        let path = temporaryPath()
+        let server = try EchoServer(["--unix", path, "--drain", "2", "--stats", "127.0.0.1:0"])
+        let bytes = pattern(byteCount: 300_000)
+        let peers = try (0..<100).map { _ in try server.connect() }
+        for peer in peers { try peer.send(bytes) }
+        // The server holds of each what the kernel has no room for.
+        try #require(holds { peers.allSatisfy { $0.untakenByteCount == 0 } })
+        let start = ContinuousClock.now
+        server.process.send(signal: SIGTERM)
+        try #require(holds { access(path, F_OK) != 0 })
+        #expect(throws: SystemCallError.self) { try server.connect() }
+        for peer in peers.dropFirst(5) {
+            let isWhole = try peer.receiveUntilEnd() == bytes
+            #expect(isWhole)
+            peer.close()
+        }
+        let exit = try server.process.waitForExit()
+        #expect(exit?.code == 0 && exit?.standardError == "")
+        #expect(ContinuousClock.now - start >= .seconds(2))
+        for peer in peers.prefix(5) {
+            var count = 0
+            while let some = try? peer.receiveSome(), !some.isEmpty { count += some.count }
+            #expect(count < bytes.count)
+        }
+        let lines = exit?.standardOutput.split(separator: "\n").map(String.init) ?? []
+        let last =
+            "drained: 95 finished, 0 idle, 5 cut; 100 accepted, 30000000 bytes received, "
+        #expect(lines.count == 3 && lines.last?.hasPrefix(last) == true, "\(lines)")
+    }
+
     @Test("A second SIGTERM ends it at once") func secondSignal() throws {
         let path = temporaryPath()
         let server = try EchoServer(["--unix", path])

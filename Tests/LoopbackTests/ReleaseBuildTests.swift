@@ -36,6 +36,32 @@ import Towline
             try pair.loop.end()
         }
 
+        @Test("WK3: what a listener is set to from another thread is refused, and stays as it was")
+        func listenerFromElsewhere() throws {
+            let loop = try Loop()
+            var log: [String] = []
+            loop.reactor.log = { log.append($0.description) }
+            // It is this thread's from here on.
+            try loop.turn(times: 1)
+            let acceptor = Acceptor()
+            let listener = StreamListener(reactor: loop.reactor, delegate: acceptor)
+            nonisolated(unsafe) let shared = listener
+            try BackgroundWork {
+                var options = SocketOptions()
+                options.sendBufferSize = 4_096
+                shared.options = options
+                shared.halfClosePolicy = .keepOpen
+            }.value()
+            #expect(listener.options.sendBufferSize == nil)
+            #expect(listener.halfClosePolicy == .finishWrites)
+            try loop.turn(times: 2)
+            #expect(log.count == 2)
+            #expect(log.allSatisfy { $0.hasPrefix("critical call from another thread refused") })
+            try listener.listen(on: .ipv4(.loopback, port: 0))
+            #expect(listener.localAddress != nil)
+            try loop.end()
+        }
+
         @Test("ID5: a reactor that is dropped with open sockets closes them, without a callback")
         func droppedReactor() throws {
             let listener = try BlockingListener()

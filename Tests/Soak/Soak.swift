@@ -9,10 +9,12 @@ import Towline
 struct Plan {
     static let usage = """
         usage: soak [--cycles COUNT] [--clients COUNT] [--seconds LIMIT] [--tolerant] [--quiet]
+               soak --reactors COUNT [--tolerant]
 
           --cycles COUNT    connections in all, 1 or more; 10000
           --clients COUNT   sockets that connect again and again, 1 or more; 16
           --seconds LIMIT   the longest it may take, 1 or more; 300
+          --reactors COUNT  reactors made and stopped instead, one after the other, 1 or more
           --tolerant        connections may fail
           --quiet           one line at the end
 
@@ -22,6 +24,7 @@ struct Plan {
     var cycles = 10_000
     var clients = 16
     var seconds = 300
+    var reactors = 0
     var isTolerant = false
     var isQuiet = false
 
@@ -31,13 +34,14 @@ struct Plan {
             switch word {
             case "--tolerant": isTolerant = true
             case "--quiet": isQuiet = true
-            case "--cycles", "--clients", "--seconds":
+            case "--cycles", "--clients", "--seconds", "--reactors":
                 guard let number = words.popFirst().flatMap({ Int($0) }), number >= 1 else {
                     return nil
                 }
                 switch word {
                 case "--cycles": cycles = number
                 case "--clients": clients = number
+                case "--reactors": reactors = number
                 default: seconds = number
                 }
             default: return nil
@@ -54,7 +58,7 @@ enum Soak {
             exit(2)
         }
         do {
-            exit(try run(plan))
+            exit(try plan.reactors > 0 ? ReactorRounds.run(plan) : run(plan))
         } catch {
             print("soak: \(error)")
             // What the kernel refuses before anything runs is no fault of ours.

@@ -18,6 +18,17 @@ public enum BuiltProduct {
         return place
     }
 
+    /// The path of a program that belongs to the tests, as it was built with them.
+    ///
+    /// - Parameter name: The name of its target.
+    /// - Returns: The path.
+    /// - Throws: ``Missing``.
+    public static func path(ofTestProgram name: String) throws -> String {
+        let place = try "\(folderOfThisProgram())/\(name)"
+        guard access(place, X_OK) == 0 else { throw Missing(name: name, places: [place]) }
+        return place
+    }
+
     /// A product that has not been built.
     public struct Missing: Error, CustomStringConvertible {
         let name: String

@@ -223,10 +223,12 @@ extension Reactor {
 
     /// Ends every owner with its terminal callback, then the backend.
     func end() {
+        drain?.noteReactorStop()
         for kind in [OwnerKind.listener, .stream, .plain] {
             for id in table.ids(of: kind) { perform(.end(.reactorStopped), for: id) }
         }
         finishClosings()
+        drain?.noteReactorEnd()
         let droppedTimers = timers.removeAll()
         // What was accepted is run; what is posted from now on is refused.
         takenJobs += jobs.close()
@@ -239,7 +241,6 @@ extension Reactor {
         log = nil
         onTurn = nil
         slowTurnThreshold = nil
-        whenSocketEnds = nil
         drain = nil
         releaseGraveyard()
         backend.shutDown()

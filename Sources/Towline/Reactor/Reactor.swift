@@ -85,10 +85,8 @@ public final class Reactor {
     @exclusivity(unchecked) var emptiedGraveyard: [AnyObject] = []
     /// Listeners that wait for a descriptor, and so hear when one of this reactor's is closed.
     var listenersInNeed: [SocketID] = []
-    /// Called each time a socket has ended; for a drain.
-    var whenSocketEnds: (() -> Void)?
     /// The drain that is under way.
-    var drain: AnyObject?
+    var drain: (any DrainInProgress)?
     /// What looks names up; made when it is first needed.
     var madeResolver: (any Resolver)?
     @exclusivity(unchecked) var sweepSlot = 1
@@ -355,6 +353,21 @@ enum SelectedBackend {
         case .other(let backend): backend
         }
     }
+}
+
+/// What the reactor and its sockets tell a drain that is under way.
+protocol DrainInProgress: AnyObject {
+    /// A connection begins, which nobody has asked to finish yet.
+    func noteStart(of id: SocketID)
+
+    /// A connection or a listener has ended, or has gone elsewhere.
+    func noteSocketEnd()
+
+    /// The reactor ends, and whatever is open with it.
+    func noteReactorStop()
+
+    /// Nothing is open any more.
+    func noteReactorEnd()
 }
 
 /// What a timer does when it is due.

@@ -99,8 +99,6 @@ extension StreamListener {
             socket.disconnect(because: .noDelegate, reactor)
         }
         socket.settle(reactor)
-        // The others were asked when the drain began.
-        if reactor.drain != nil { reactor.perform(.finish, for: socket.id) }
     }
 
     private func noteRefusal(of peer: SocketAddress, _ reason: String, _ reactor: Reactor) {

@@ -299,7 +299,7 @@ public final class StreamListener {
         becomeIdle()
         reference.hold()
         delegateReference?.listener(self, didStopWith: reason)
-        reactor.whenSocketEnds?()
+        reactor.drain?.noteSocketEnd()
     }
 
     private func becomeIdle() {

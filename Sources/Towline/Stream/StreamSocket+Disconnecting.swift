@@ -164,7 +164,7 @@ extension StreamSocket {
         }
         if lifecycle.phase == .idle { forgetAddresses() }
         reactor.noteFreeDescriptor()
-        reactor.whenSocketEnds?()
+        reactor.drain?.noteSocketEnd()
     }
 
     /// Asks for the local address while there is a descriptor to ask, if the farewell may.

@@ -67,7 +67,7 @@ extension StreamSocket {
         leaveOrigin(reactor)
         forgetAddresses()
         letGoOfHandler(reactor)
-        reactor.whenSocketEnds?()
+        reactor.drain?.noteSocketEnd()
     }
 
     /// Goes on with a connection that another reactor has handed over.

@@ -267,6 +267,7 @@ public final class StreamSocket {
             throw .system(SystemCallError(call: "socket", errno: SystemCallError.tableIsFull))
         }
         socketID = id
+        reactor.drain?.noteStart(of: id)
         // Whoever called holds the reactor, too.
         reference.letGo()
     }
