@@ -139,4 +139,41 @@ import TowlineTestKit
         #expect(priority == 7)
         try end(reactor)
     }
+
+    @Test("A delegate that takes no bytes is asked like any other, and the log says so once")
+    func withoutReads() throws {
+        let reactor = try network.makeReactor()
+        var lines: [String] = []
+        reactor.log = { lines.append($0.message) }
+        let server = try #require(network.listen(at: Self.four) { $0.send("unwanted") })
+        let socket = StreamSocket(reactor: reactor, delegate: chooser)
+        for count in 1...3 {
+            try socket.connect(to: Self.four)
+            try socket.read()
+            try turn(reactor) { reactor.figures.receivedBytes == 8 * count }
+            socket.disconnect()
+            try turn(reactor) { chooser.reports.count == count }
+            #expect(chooser.asked.count == count)
+        }
+        #expect(lines == ["bytes were read, and nobody takes them"])
+        try end(reactor)
+        withExtendedLifetime(server) {}
+    }
+
+    @Test("The log speaks of untaken bytes also where nobody wants to be asked")
+    func unaskedWithoutReads() throws {
+        final class Idler: StreamSocketDelegate {}
+        let idler = Idler()
+        let reactor = try network.makeReactor()
+        var lines: [String] = []
+        reactor.log = { lines.append($0.message) }
+        let server = try #require(network.listen(at: Self.four) { $0.send("unwanted") })
+        let socket = StreamSocket(reactor: reactor, delegate: idler)
+        try socket.connect(to: Self.four)
+        try socket.read()
+        try turn(reactor) { !lines.isEmpty }
+        #expect(lines == ["bytes were read, and nobody takes them"])
+        try end(reactor)
+        withExtendedLifetime(server) {}
+    }
 }

@@ -93,7 +93,7 @@ struct SkippedCallbacks: OptionSet {
     static let willConnect = SkippedCallbacks(rawValue: 1 << 4)
 
     /// Not skipped, but said in the log already.
-    static let didRead = SkippedCallbacks(rawValue: 1 << 4)
+    static let didRead = SkippedCallbacks(rawValue: 1 << 5)
 
     /// All that a write is told of with.
     static let allOfWrites = SkippedCallbacks(rawValue: 1 << 0 | 1 << 2)
