@@ -381,6 +381,21 @@ import TowlineTestKit
         try end()
         withExtendedLifetime(server) {}
     }
+
+    @Test("L4 A lookup that begins inside a farewell names nobody of the connection before")
+    func nobodyYet() throws {
+        let server = try serve(Self.four)
+        let stubborn = Stubborn()
+        socket.delegate = stubborn
+        try socket.connect(to: Self.four)
+        try turn { stubborn.address != nil }
+        socket.disconnect()
+        try turn { !stubborn.errors.isEmpty }
+        #expect(socket.state == .connecting && socket.remoteAddress == nil)
+        socket.disconnect(notifyingDelegate: false)
+        try end()
+        withExtendedLifetime(server) {}
+    }
 }
 
 /// Tries another name when one has failed, from inside the farewell.

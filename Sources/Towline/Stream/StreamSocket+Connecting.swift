@@ -172,7 +172,9 @@ extension StreamSocket {
         extras.requestedPlace = nil
         extras.phase = .connecting
         switch state.target {
-        case .name: extras.phase = .resolving
+        case .name:
+            peer = nil
+            extras.phase = .resolving
         case .addresses(let addresses): peer = addresses.count == 1 ? addresses[0] : nil
         }
         let now = reactor.backend.now()
