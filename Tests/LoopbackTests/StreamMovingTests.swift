@@ -168,4 +168,70 @@ import Testing
         other.stop()
         try pair.loop.end()
     }
+
+    @Test("A socket that its connection has left is as new: nothing of the settings is left")
+    func asNew() throws {
+        let other = try Reactor.start(Reactor())
+        let pair = try Pair()
+        pair.socket.writeHighWaterMark = 7
+        try pair.socket.setIdleTimeout(both: .seconds(7))
+        try pair.socket.move(to: other) { socket in
+            #expect(socket.writeHighWaterMark == 7 && socket.idleClock.limits != nil)
+        }
+        #expect(pair.socket.writeHighWaterMark == StreamSocket.defaultHighWaterMark)
+        #expect(pair.socket.idleClock.limits == nil)
+        #expect(try pair.peer.receiveUntilEnd() == [])
+        other.stop()
+        try pair.loop.end()
+    }
+
+    @Test("A connection that is handed on from didAccept is counted no longer, and no refusal")
+    func handedOn() throws {
+        let loop = try Loop()
+        let other = try Reactor.start(Reactor())
+        var lines: [String] = []
+        loop.reactor.log = { lines.append($0.message) }
+        let acceptor = Acceptor()
+        acceptor.setsDelegate = false
+        acceptor.whenAccepted = { socket, _ in try socket.move(to: other) { _ in } }
+        let listener = StreamListener(reactor: loop.reactor, delegate: acceptor)
+        listener.maxConnections = 1
+        try listener.listen(on: .ipv4(.loopback, port: 0))
+        let address = try #require(listener.localAddress)
+        let peers = try (0..<5).map { _ in try BlockingPeer(connectingTo: address) }
+        #expect(try loop.turn { acceptor.sockets.count == 5 })
+        #expect(listener.connectionCount == 0 && lines == [])
+        for peer in peers { #expect(try peer.receiveUntilEnd() == []) }
+        other.stop()
+        try loop.end()
+    }
+
+    @Test("A connection that arrives during a drain is asked to finish, as an accepted one is")
+    func arrivingInDrain() throws {
+        /// Ends when it likes.
+        final class Slow: StreamSocketDelegate {
+            func socketShouldFinish(_ socket: StreamSocket) {}
+        }
+        let (loop, here) = (try Loop(), try Pair())
+        let (pair, slow) = (try Pair(), Slow())
+        var moved: StreamSocket?
+        let log = Locked([String]())
+        nonisolated(unsafe) let set = { (socket: StreamSocket) in
+            if moved == nil { socket.delegate = slow } else { socket.keep(Elsewhere(log)) }
+            moved = socket
+        }
+        try here.socket.move(to: loop.reactor.handle) { set($0) }
+        #expect(try loop.turn { moved != nil })
+        let first = moved
+        var report: DrainReport?
+        loop.reactor.drain(within: .seconds(100)) { report = $0 }
+        try loop.turn(times: 3)
+        #expect(report == nil, "the slow one is waited for")
+        try pair.socket.move(to: loop.reactor.handle) { set($0) }
+        #expect(try loop.turn(within: .seconds(2)) { moved?.state == .idle && moved !== first })
+        first?.disconnect()
+        #expect(try loop.turn { report != nil })
+        #expect(report?.cut == 0)
+        for loop in [loop, here.loop, pair.loop] { try loop.end() }
+    }
 }

@@ -92,7 +92,8 @@ extension StreamListener {
             socket.disconnect(afterThrowing: error, reactor)
         }
         reactor.endCallbacks()
-        if socket.relayReference == nil {
+        // One that is idle has gone on to another reactor, or has ended as it was told to.
+        if socket.relayReference == nil, socket.lifecycle.phase != .idle {
             // Nobody else will hear why.
             let reason = socket.reason ?? .noDelegate
             noteRefusal(of: peer, "\(reason)", reactor)

@@ -63,6 +63,8 @@ extension StreamSocket {
         if reactor.current == socketID { reactor.current = .none }
         if let owner = reactor.table.remove(socketID) { reactor.bury(owner) }
         extras = nil
+        idleClock = IdleClock()
+        highWaterMark = Self.defaultHighWaterMark
         becomeIdle()
         leaveOrigin(reactor)
         forgetAddresses()
@@ -100,6 +102,8 @@ extension StreamSocket {
         if socket.writes.hasQueued { socket.list(for: .flush, reactor) }
         if socket.writes.current != nil { socket.list(for: .reportWrites, reactor) }
         socket.settle(reactor)
+        // The others were asked when the drain began.
+        if reactor.drain != nil { reactor.perform(.finish, for: socket.id) }
     }
 
     private func unpack(_ luggage: Luggage, _ reactor: Reactor) {
