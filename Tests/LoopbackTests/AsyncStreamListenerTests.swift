@@ -95,4 +95,23 @@ import Towline
         while try await handle.submit({ $0.figures.listeners }) > 1 {}
         await end()
     }
+
+    @Test("AX4: who asks for connections holds the listener")
+    func heldBySequence() async throws {
+        func listen() async throws -> (AsyncStreamListener.Connections, SocketAddress?) {
+            let listener = try await AsyncStreamListener.listen(onPort: 0, on: handle)
+            return (listener.connections, listener.localAddress)
+        }
+        var (connections, address): (_?, _) = try await listen()
+        for _ in 0..<5 { try await handle.submit { _ in } }
+        var iterator = connections?.makeAsyncIterator()
+        connections = nil
+        let port = try #require(address?.port)
+        let peer = try BlockingPeer(connectingTo: .ipv4(.loopback, port: port))
+        let client = try await iterator?.next()
+        #expect(client?.remoteAddress?.port == peer.localAddress?.port)
+        iterator = nil
+        while try await handle.submit({ $0.figures.listeners }) > 1 {}
+        await end()
+    }
 }

@@ -195,6 +195,53 @@ import Towline
         await handle.ended()
     }
 
+    @Test("AX4: a connect that is cancelled at any moment leaves nothing open")
+    func cancelledConnect() async throws {
+        let handle = try Reactor.start(Reactor())
+        let listener = try BlockingListener()
+        let address = listener.address
+        let early = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            _ = try await AsyncStreamSocket.connect(to: address, on: handle)
+        }
+        await #expect(throws: CancellationError.self) { try await early.value }
+        for hops in 0..<30 {
+            let task = Task { _ = try await AsyncStreamSocket.connect(to: address, on: handle) }
+            for _ in 0..<hops % 6 { await Task.yield() }
+            task.cancel()
+            _ = await task.result
+        }
+        #expect(try await isEmpty(handle), "it is open, and nobody has it")
+        handle.stop()
+        await handle.ended()
+    }
+
+    private func isEmpty(_ handle: ReactorHandle) async throws -> Bool {
+        let deadline = ContinuousClock.now + .seconds(5)
+        while ContinuousClock.now < deadline {
+            if try await handle.submit({ $0.figures.openSockets }) == 0 { return true }
+        }
+        return false
+    }
+
+    @Test("AX4: a connect that is refused by the call keeps nothing alive")
+    func refusedConnect() async throws {
+        /// Looks whether the reactor is there.
+        final class Place: @unchecked Sendable {
+            // Touched on the reactor's thread, and behind its end.
+            weak var reactor: Reactor?
+        }
+        let place = Place()
+        let handle = try Reactor.start(Reactor())
+        try await handle.submit { place.reactor = $0 }
+        await #expect(throws: SocketError.self) {
+            _ = try await AsyncStreamSocket.connect(to: .ipv4(.loopback, port: 0), on: handle)
+        }
+        handle.stop()
+        await handle.ended()
+        #expect(holds { place.reactor == nil })
+    }
+
     @Test("AX4, L6: a connection that nobody holds any more closes behind its writes")
     func dropped() async throws {
         let handle = try Reactor.start(Reactor())

@@ -8,7 +8,8 @@
 ///     }
 ///
 /// A connection is accepted when somebody asks for it; the others wait in the kernel's backlog. So
-/// a program that does not iterate accepts nobody. A listener that nobody holds any more ends.
+/// a program that does not iterate accepts nobody. A listener that nobody holds any more ends; who
+/// iterates holds it.
 public final class AsyncStreamListener: Sendable {
     private let core: AsyncListenerCore
     private let handle: ReactorHandle
@@ -75,7 +76,7 @@ public final class AsyncStreamListener: Sendable {
     /// The connections, one after the other as they are asked for; several tasks may ask.
     ///
     /// Ends behind ``stop()``; throws if something else ends the listener.
-    public var connections: Connections { Connections(core: core) }
+    public var connections: Connections { Connections(listener: self) }
 
     /// Accepts nobody from now on; connections stay open.
     public func stop() {
@@ -84,14 +85,14 @@ public final class AsyncStreamListener: Sendable {
 
     /// The connections of a listener.
     public struct Connections: AsyncSequence, Sendable {
-        let core: AsyncListenerCore
+        let listener: AsyncStreamListener
 
         /// Begins to ask for connections.
-        public func makeAsyncIterator() -> Iterator { Iterator(core: core) }
+        public func makeAsyncIterator() -> Iterator { Iterator(listener: listener) }
 
         /// Asks for one connection after the other.
         public struct Iterator: AsyncIteratorProtocol {
-            let core: AsyncListenerCore
+            let listener: AsyncStreamListener
 
             /// Accepts the next connection.
             ///
@@ -99,7 +100,7 @@ public final class AsyncStreamListener: Sendable {
             /// - Throws: ``SocketError`` if the listener ended for another reason;
             ///   `CancellationError`.
             public nonisolated(nonsending) mutating func next() async throws -> AsyncStreamSocket? {
-                let core = core
+                let core = listener.core
                 return try await withTaskExecutorPreference(core.handle.taskExecutor) {
                     try await core.next()
                 }

@@ -58,15 +58,28 @@ public final class AsyncStreamSocket: Sendable {
         options: SocketOptions = SocketOptions(),
         on handle: ReactorHandle
     ) async throws -> AsyncStreamSocket {
+        try Task.checkCancellation()
         let core = try await handle.submit { reactor in
             let core = AsyncStreamCore(StreamSocket(reactor: reactor), handle.jobs)
             core.socket.options = options
             core.socket.keep(core)
-            try core.socket.connect(to: address, timeout: timeout)
+            do {
+                try core.socket.connect(to: address, timeout: timeout)
+            } catch {
+                // No farewell comes that would part the two, which hold each other.
+                core.socket.delegate = nil
+                throw error
+            }
             return core
         }
         return try await core.onReactor(handle) { core in
-            try await core.waitUntilConnected()
+            do {
+                try await core.waitUntilConnected()
+            } catch {
+                // Cancelled, perhaps before anybody waited: nobody will ever have it.
+                core.abandon()
+                throw error
+            }
             return AsyncStreamSocket(core, handle)
         }
     }
