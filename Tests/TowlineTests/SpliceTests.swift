@@ -324,6 +324,45 @@ private func pattern(_ byteCount: Int, from start: UInt8 = 0) -> [UInt8] {
         #expect(tied.reports.first?.bytesToSecond == " and the rest, all of it".utf8.count)
     }
 
+    @Test("A side that cannot send is the one that has failed, whatever still comes for it")
+    func failedSend() throws {
+        let tied = try Tied()
+        try tied.tie()
+        tied.network.inject(EPIPE, into: .send)
+        for _ in 0..<3 {
+            tied.peers[0].send("lost")
+            try tied.turn(for: .milliseconds(50))
+        }
+        tied.peers[1].send("last words")
+        try tied.turn { tied.isOver && tied.peers[0].sawReset }
+        #expect(tied.reports.first?.reason == .failed(.second))
+        #expect(tied.peers[0].received == Array("last words".utf8))
+        try tied.end()
+    }
+
+    @Test("A side that cannot send is the one that has failed, also when the other has ended")
+    func failedSendBeforeEnd() throws {
+        let tied = try Tied()
+        try tied.tie()
+        tied.network.inject(EPIPE, into: .send)
+        tied.peers[0].send("lost")
+        try tied.turn(for: .milliseconds(50))
+        tied.peers[0].finishSending()
+        try tied.turn { tied.isOver && tied.peers[0].sawReset }
+        #expect(tied.reports.first?.reason == .failed(.second))
+        try tied.end()
+    }
+
+    @Test("Reads that were paused before go on", arguments: 0...1)
+    func pausedBefore(side: Int) throws {
+        let tied = try Tied()
+        tied.sockets[side].pauseReads()
+        try tied.tie()
+        tied.peers[side].send("through")
+        try tied.turn { tied.peers[1 - side].received == Array("through".utf8) }
+        try tied.end()
+    }
+
     @Test("E4 What cannot be tied is refused, and nothing is changed")
     func refusals() throws {
         let tied = try Tied()

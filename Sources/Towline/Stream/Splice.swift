@@ -9,7 +9,8 @@
 ///
 /// From this call on the sockets belong to the splice, which is their delegate and is held by them;
 /// the delegates that they had hear nothing more. Bytes that came already and that no read has
-/// taken are passed on first. Their half-close policies and idle timeouts are the splice's.
+/// taken are passed on first; reads that were paused go on. Their half-close policies and idle
+/// timeouts are the splice's.
 ///
 /// - Parameters:
 ///   - first: A connected socket.
@@ -144,6 +145,9 @@ private final class Splice: StreamSocketDelegate {
             socket.lifecycle.phase == .connected && !socket.lifecycle.isDisconnectPending
         }
 
+        /// Whether what is written to it can still be sent.
+        var isTaking: Bool { isOpen && socket.extras?.sendFailure == nil }
+
         /// When something moved last.
         var lastMoved: MonotonicInstant {
             max(socket.idleClock.lastReceived, socket.idleClock.lastSent)
@@ -176,6 +180,7 @@ private final class Splice: StreamSocketDelegate {
         for side in [first, second] {
             side.socket.halfClosePolicy = .keepOpen
             side.socket.keep(self)
+            side.socket.resumeReads()
         }
         try setTimeouts()
         for (own, other) in [(first, second), (second, first)] {
@@ -196,7 +201,7 @@ private final class Splice: StreamSocketDelegate {
     func socket(_ socket: StreamSocket, didRead bytes: RawSpan, tag: Int) throws {
         let (own, other) = sides(of: socket)
         // One that is about to end takes nothing; its farewell ends this side, too.
-        guard other.isOpen else { return }
+        guard other.isTaking else { return }
         try other.socket.write(bytes)
         try readOn(from: own, to: other)
     }
@@ -220,7 +225,7 @@ private final class Splice: StreamSocketDelegate {
 
     private func noteEnd(of own: Side, _ other: Side) throws(SocketError) {
         own.hasEnded = true
-        guard other.isOpen else { return }
+        guard other.isTaking else { return }
         try other.socket.shutdownWrite()
         try setTimeouts()
     }
