@@ -135,6 +135,27 @@ import Towline
         try loop.end()
     }
 
+    @Test("EM2: timers of one moment that a turn leaves over make the descriptor readable again")
+    func leftOverTimers() throws {
+        var configuration = Reactor.Configuration(backend: .epoll)
+        configuration.budget.timers = 1
+        let loop = try Loop(configuration)
+        let descriptor = try loop.reactor.readinessDescriptor
+        var count = 0
+        for _ in 0..<5 {
+            // So tolerant that all of them share a moment.
+            loop.reactor.schedule(after: .milliseconds(1), tolerance: .milliseconds(300)) {
+                count += 1
+            }
+        }
+        while count < 5 {
+            try #require(isReadable(descriptor, within: 2_000), "\(count) have fired")
+            try loop.reactor.turn(waitingAtMost: .zero)
+        }
+        try settle(loop.reactor, descriptor)
+        try loop.end()
+    }
+
     @Test("EM2: a reactor that nobody hosts has no timer descriptor")
     func notHosted() throws {
         let server = try ChildProcess(BuiltProduct.path(of: "echo-server"))

@@ -118,7 +118,12 @@ final class EpollBackend: Backend {
     private func serve<Sink: EventSink>(_ id: SocketID, _ mask: UInt32, _ sink: Sink) {
         guard let entry = entry(of: id) else {
             // An earlier callback of this batch closed it; or somebody woke us.
-            if id.generation != 0 { figures.staleEvents &+= 1 }
+            if id.generation != 0 {
+                figures.staleEvents &+= 1
+            } else if id.rawValue == Self.alarmID {
+                // Spent, so that a deadline at the same moment arms it anew.
+                alarmTime = 0
+            }
             return
         }
         // The usual event first: bytes for a stream that wants them.
