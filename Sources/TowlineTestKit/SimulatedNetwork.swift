@@ -43,8 +43,15 @@ public final class SimulatedNetwork {
     public func makeReactor(
         _ configuration: Reactor.Configuration = Reactor.Configuration()
     ) throws(ReactorError) -> Reactor {
-        let backend = makeBackend(configuration)
-        return try Reactor(
+        try makeReactor(configuration, on: makeBackend(configuration))
+    }
+
+    /// Makes a reactor on a backend of this network, which can be looked into.
+    package func makeReactor(
+        _ configuration: Reactor.Configuration,
+        on backend: SimulatedBackend
+    ) throws(ReactorError) -> Reactor {
+        try Reactor(
             configuration,
             backend: backend,
             resolver: SimulatedResolver(names, wire, wake: backend.wake)

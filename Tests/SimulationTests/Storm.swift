@@ -28,7 +28,7 @@ final class Storm {
         configuration.budget.receivesPerSocket = numbers.number(in: 1..<16)
         configuration.budget.closings = numbers.number(in: 1..<8)
         backend = network.makeBackend(configuration)
-        reactor = try Reactor(configuration, backend: backend)
+        reactor = try network.makeReactor(configuration, on: backend)
     }
 
     private static func drawConditions(_ numbers: inout SeededNumbers) -> NetworkConditions {
