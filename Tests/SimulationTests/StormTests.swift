@@ -18,8 +18,8 @@ import Testing
 
     @Test(
         """
-        C4, C5, L2, L4, L5: connects that are given up, refused and begun anew in every phase, also \
-        from inside their callbacks, leave no descriptor, timer or slot
+        C4, C5, L2, L4, L5: connects that are given up, refused and begun anew in every phase, \
+        also from inside their callbacks, leave no descriptor, timer or slot
         """
     )
     func races() throws {
