@@ -39,7 +39,7 @@ public indirect enum SocketError: Error, Sendable, CustomStringConvertible {
     /// More bytes wait to be sent than the limit allows.
     case writeQueueFull(waiting: Int, limit: Int)
 
-    /// The call came from another thread than the reactor's.
+    /// The call came from another thread than the reactor's; a debug build stops the process there.
     case wrongThread
 
     /// The reactor has ended.

@@ -22,7 +22,12 @@ extension Reactor {
     /// It is readable for as long as an event, a job, work that was left over or a due timer waits,
     /// so a host that does not turn at once delays, and loses nothing. Between turns the reactor's
     /// calls make it readable, too. It is the reactor's own: watch it for reading only, do not read
-    /// or close it, and stop watching before the reactor ends.
+    /// or close it.
+    ///
+    /// A reactor that is stopped ends within its next turn, and the descriptor is closed by then:
+    /// that turn returns, and another one throws ``ReactorError/reactorStopped``, which ends the
+    /// loop above. A host that goes on stops watching first, so that it does not watch what is
+    /// opened under the same number; then it calls ``stop()`` and makes one more turn.
     ///
     /// With a serial queue, the main one under `dispatchMain()` included, set
     /// ``Configuration/hosting`` to ``ReactorHosting/serialQueue``.

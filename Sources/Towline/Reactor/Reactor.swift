@@ -7,7 +7,8 @@ internal import Glibc
 /// Everything that belongs to a reactor is used on its thread only, which is the one that makes its
 /// first turn. What other threads hold is its ``handle``. A reactor keeps each started socket and
 /// listener alive until its terminal callback; it installs no signal handler and changes nothing of
-/// the process.
+/// the process. One that has started sockets is ended by ``stop()`` and ``run()``: to let go of it
+/// before stops the process in a debug build, and closes them in silence in others.
 ///
 ///     let reactor = try Reactor()
 ///     …                                  // listen, connect, schedule

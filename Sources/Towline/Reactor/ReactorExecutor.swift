@@ -10,7 +10,17 @@
 ///         func socket(_ socket: StreamSocket, didRead bytes: RawSpan, tag: Int) throws {
 ///             members.append(socket)      // isolated: it runs on the reactor's thread
 ///         }
+///
+///         func connect(to address: SocketAddress) async throws {
+///             try await handle.submit { reactor in
+///                 let socket = StreamSocket(reactor: reactor, delegate: self)
+///                 try socket.connect(to: address)
+///             }
+///         }
 ///     }
+///
+/// Sockets and listeners are made in a job, as here, since that is given the reactor. The actor is
+/// held weakly, as any delegate.
 ///
 /// The actor keeps the handle, and so its executor, alive. Pieces of tasks run as jobs do, in the
 /// order they came, and count against the turn's budget of jobs. A round trip from another thread

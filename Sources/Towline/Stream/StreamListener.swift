@@ -236,7 +236,7 @@ public final class StreamListener {
         updateAccepting()
     }
 
-    /// Accepts nobody from now on; `didStopWith` follows.
+    /// Accepts nobody from now on; `didStopWith` follows, and from it on it may listen again.
     ///
     /// A listener that shares its port (``SocketOptions/reusePort``) first accepts who is in its
     /// queue already, which the kernel would reset: until nobody was there in two turns in a row. A
