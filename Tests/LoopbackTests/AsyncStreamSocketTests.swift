@@ -242,6 +242,34 @@ import Towline
         #expect(holds { place.reactor == nil })
     }
 
+    @Test("AX4: a host is connected to by name; who is refused hears with whom")
+    func namedHost() async throws {
+        let handle = try Reactor.start(Reactor())
+        let listener = try BlockingListener()
+        let port = try #require(listener.address.port)
+        let stream = try await AsyncStreamSocket.connect(
+            toHost: "localhost",
+            port: port,
+            on: handle
+        )
+        let peer = try listener.accept()
+        #expect(stream.remoteAddress == listener.address)
+        try await talk(stream, peer)
+        await stream.close()
+        listener.close()
+        let byName = await #expect(throws: SocketError.self) {
+            _ = try await AsyncStreamSocket.connect(toHost: "localhost", port: port, on: handle)
+        }
+        let refusal = "failed: connection refused (ECONNREFUSED)"
+        #expect(byName?.description == "connect to localhost:\(port) \(refusal)")
+        let byAddress = await #expect(throws: SocketError.self) {
+            _ = try await AsyncStreamSocket.connect(to: listener.address, on: handle)
+        }
+        #expect(byAddress?.description == "connect to 127.0.0.1:\(port) \(refusal)")
+        handle.stop()
+        await handle.ended()
+    }
+
     @Test("AX4, L6: a connection that nobody holds any more closes behind its writes")
     func dropped() async throws {
         let handle = try Reactor.start(Reactor())

@@ -68,6 +68,7 @@ final class AsyncStreamCore: StreamSocketDelegate, @unchecked Sendable {
 
     nonisolated(nonsending) func waitUntilConnected() async throws {
         if isConnected { return }
+        if let report { throw Self.connectError(report) }
         try check()
         try Task.checkCancellation()
         try await withTaskCancellationHandler {
@@ -227,7 +228,7 @@ final class AsyncStreamCore: StreamSocketDelegate, @unchecked Sendable {
     func socket(_ socket: StreamSocket, didDisconnect report: DisconnectReport) {
         self.report = report
         let error = report.error ?? .notConnected
-        waitsForConnection?.resume(throwing: error)
+        waitsForConnection?.resume(throwing: Self.connectError(report))
         waitsForConnection = nil
         failReads(error)
         let unfinished = writes
@@ -236,6 +237,14 @@ final class AsyncStreamCore: StreamSocketDelegate, @unchecked Sendable {
         let waiting = waitsForEnd
         waitsForEnd = []
         for (_, continuation) in waiting { continuation.resume(returning: report) }
+    }
+
+    /// Why there is no connection; the kernel's refusal says with whom, as no report comes along.
+    private static func connectError(_ report: DisconnectReport) -> SocketError {
+        guard case .system(let cause)? = report.error, cause.purpose == nil else {
+            return report.error ?? .notConnected
+        }
+        return .system(cause.during("connect to \(report.place)"))
     }
 
     @inline(__always)

@@ -43,6 +43,41 @@ public final class AsyncStreamSocket: Sendable {
         handle.execute { [core] _ in core.abandon() }
     }
 
+    /// Connects to a host by name or address, as
+    /// ``StreamSocket/connect(toHost:port:via:timeout:file:line:)`` does: all its addresses are
+    /// tried.
+    ///
+    /// - Parameters:
+    ///   - host: A name, `localhost`, or an address.
+    ///   - port: 1 through 65,535.
+    ///   - timeout: The longest that it may take, lookup included; `nil`, as long as the kernel
+    ///     tries.
+    ///   - options: What the kernel is asked for.
+    ///   - handle: The reactor that the connection lives on.
+    ///   - file: The file of the call, for the error.
+    ///   - line: The line of the call, for the error.
+    /// - Returns: The connection.
+    /// - Throws: ``SocketError``; `CancellationError`; ``ReactorError/reactorStopped``.
+    public nonisolated(nonsending) static func connect(
+        toHost host: String,
+        port: UInt16,
+        timeout: Duration? = .seconds(30),
+        options: SocketOptions = SocketOptions(),
+        on handle: ReactorHandle,
+        file: StaticString = #fileID,
+        line: UInt = #line
+    ) async throws -> AsyncStreamSocket {
+        try await connect(options, handle) { socket throws(SocketError) in
+            try socket.connect(
+                toHost: host,
+                port: port,
+                timeout: timeout,
+                file: file,
+                line: line
+            )
+        }
+    }
+
     /// Connects to an address.
     ///
     /// - Parameters:
@@ -50,13 +85,27 @@ public final class AsyncStreamSocket: Sendable {
     ///   - timeout: The longest that it may take; `nil`, as long as the kernel tries.
     ///   - options: What the kernel is asked for.
     ///   - handle: The reactor that the connection lives on.
+    ///   - file: The file of the call, for the error.
+    ///   - line: The line of the call, for the error.
     /// - Returns: The connection.
     /// - Throws: ``SocketError``; `CancellationError`; ``ReactorError/reactorStopped``.
     public nonisolated(nonsending) static func connect(
         to address: SocketAddress,
         timeout: Duration? = .seconds(30),
         options: SocketOptions = SocketOptions(),
-        on handle: ReactorHandle
+        on handle: ReactorHandle,
+        file: StaticString = #fileID,
+        line: UInt = #line
+    ) async throws -> AsyncStreamSocket {
+        try await connect(options, handle) { socket throws(SocketError) in
+            try socket.connect(to: address, timeout: timeout, file: file, line: line)
+        }
+    }
+
+    private nonisolated(nonsending) static func connect(
+        _ options: SocketOptions,
+        _ handle: ReactorHandle,
+        _ begin: @escaping @Sendable (StreamSocket) throws(SocketError) -> Void
     ) async throws -> AsyncStreamSocket {
         try Task.checkCancellation()
         let core = try await handle.submit { reactor in
@@ -64,7 +113,7 @@ public final class AsyncStreamSocket: Sendable {
             core.socket.options = options
             core.socket.keep(core)
             do {
-                try core.socket.connect(to: address, timeout: timeout)
+                try begin(core.socket)
             } catch {
                 // No farewell comes that would part the two, which hold each other.
                 core.socket.delegate = nil

@@ -105,13 +105,15 @@ public struct DisconnectReport: Sendable, CustomStringConvertible {
     /// The report as one line.
     public var description: String {
         guard phase == .connected else {
-            let place = lists?.requestedPlace ?? address
             guard let error else { return "connect to \(place) was given up while \(phase)" }
             return "connect to \(place) failed while \(phase)\(after): \(connectReason(error))"
         }
         guard let error else { return "connection with \(peer) closed\(after)" }
         return "connection with \(peer) ended while connected\(after): \(reason(error))"
     }
+
+    /// Whom the connect was asked for: name and port, an address, or how many of them.
+    var place: String { lists?.requestedPlace ?? address }
 
     private var address: String { remoteAddress.map { "\($0)" } ?? "nobody" }
 
