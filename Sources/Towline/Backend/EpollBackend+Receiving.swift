@@ -192,8 +192,11 @@ extension EpollBackend {
         guard let entry = entry(of: id) else { return }
         let number = Self.takeError(of: entry.pointee.descriptor)
         guard number != 0 else {
-            // Nothing is wrong. A flag that stays would spin, so the socket waits outside.
-            if mask & towline_epoll_hup != 0 { noteUnwanted(id, mask, sink) }
+            // Nothing is wrong. A flag that stays would spin, so the socket waits outside; unless
+            // the next receive finds what this one has not.
+            guard mask & towline_epoll_hup != 0, Self.peek(entry.pointee.descriptor).wouldBlock
+            else { return }
+            noteUnwanted(id, mask, sink)
             return
         }
         entry.pointee.flags.insert(.toldEnd)
@@ -224,9 +227,7 @@ extension EpollBackend {
             if isGone { tellLostPeer(id, mask, sink) }
             return
         }
-        var byte: UInt8 = 0
-        let descriptor = entry.pointee.descriptor
-        let result = systemCall { recv(descriptor, &byte, 1, CInt(MSG_PEEK)) }
+        let result = Self.peek(entry.pointee.descriptor)
         if result.value > 0 || result.wouldBlock {
             guard !entry.pointee.flags.contains(.toldHangUp) else { return }
             entry.pointee.flags.insert(.toldHangUp)
@@ -234,6 +235,12 @@ extension EpollBackend {
         } else {
             tellEnd(id, 0, result, sink)
         }
+    }
+
+    /// What a receive would find, which is left there.
+    private static func peek(_ descriptor: CInt) -> SystemCallResult {
+        var byte: UInt8 = 0
+        return systemCall { recv(descriptor, &byte, 1, CInt(MSG_PEEK)) }
     }
 
     // MARK: Plain descriptors
