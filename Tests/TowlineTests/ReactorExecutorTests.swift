@@ -188,6 +188,49 @@ import Testing
         #expect(numbers.all.sorted() == Array(0..<100))
     }
 
+    @Test("Behind the end an actor's sockets are idle, and their calls throw, on any thread (AX4)")
+    func socketsBehindTheEnd() async throws {
+        let handle = try Reactor.start(Reactor())
+        let keeper = Keeper(handle)
+        try await handle.submit { reactor in
+            nonisolated(unsafe) let given = reactor
+            keeper.assumeIsolated { $0.socket = StreamSocket(reactor: given) }
+        }
+        handle.stop()
+        await handle.ended()
+        #expect(await keeper.connect() == .reactorStopped)
+        #expect(await keeper.isIdle)
+    }
+
+    /// Has a socket for longer than there is a reactor.
+    private actor Keeper {
+        private let handle: ReactorHandle
+        var socket: StreamSocket?
+
+        nonisolated var unownedExecutor: UnownedSerialExecutor {
+            handle.serialExecutor.asUnownedSerialExecutor()
+        }
+
+        init(_ handle: ReactorHandle) {
+            self.handle = handle
+        }
+
+        var isIdle: Bool {
+            socket?.disconnect()
+            socket?.halfClosePolicy = .keepOpen
+            return socket?.state == .idle && socket?.pendingWriteBytes == 0
+        }
+
+        func connect() -> SocketError? {
+            do throws(SocketError) {
+                try socket?.connect(to: .ipv4(.loopback, port: 1))
+                return nil
+            } catch {
+                return error
+            }
+        }
+    }
+
     @Test("Tasks that wait for each other while the reactor ends all end (AX4, SD1)")
     func amidTheEnd() async throws {
         for round in 0..<100 {

@@ -57,6 +57,8 @@ struct ReactorReference {
     func forCall(_ call: StaticString) throws(SocketError) -> Reactor {
         guard let reactor else { throw .reactorStopped }
         guard reactor.isOnThread || reactor.life == .fresh else {
+            // Behind the end another thread stands in for the reactor's, with no reactor to use.
+            if reactor.life == .ended { throw .reactorStopped }
             reactor.refuse(call.description)
             throw .wrongThread
         }
@@ -69,6 +71,7 @@ struct ReactorReference {
     func ifOnThread(_ call: StaticString) -> Reactor? {
         guard let reactor else { return nil }
         guard reactor.isOnThread || reactor.life == .fresh else {
+            if reactor.life == .ended { return nil }
             reactor.refuse(call.description)
             return nil
         }
