@@ -124,6 +124,8 @@ public final class AsyncStreamSocket: Sendable {
         return try await core.onReactor(handle) { core in
             do {
                 try await core.waitUntilConnected()
+                // It, or the reactor, may have ended before this came to run.
+                try core.check()
             } catch {
                 // Cancelled, perhaps before anybody waited: nobody will ever have it.
                 core.abandon()
