@@ -13,6 +13,8 @@ enum Ending: UInt8, CaseIterable {
     case serverAfterWrites
     /// The server throws in its callback.
     case serverThrows
+    /// The client ends its writing, and reads up to the server's end.
+    case clientEndsWriting
 }
 
 /// What happened to all conversations together.
@@ -91,7 +93,7 @@ final class SoakAnswer: StreamSocketDelegate {
         default:
             if end == .serverThrows { throw Refusal() }
             try socket.write(bytes)
-            if end == .serverAfterWrites {
+            if end == .serverAfterWrites || end == .clientEndsWriting {
                 socket.disconnect(.afterWrites)
             } else {
                 try socket.read()

@@ -47,8 +47,9 @@ enum ReactorRounds {
             guard let address = listener.localAddress else { throw SocketError.notConnected }
             var seeds = SeededNumbers(seed: seed)
             let work = Work(remaining: connectionCount)
+            let file = try SoakFile(seeds.bytes(1 << 16))
             let clients = (0..<2).map { _ in
-                SoakClient(reactor, address, work, tally, SeededNumbers(seed: seeds.next()))
+                SoakClient(reactor, address, work, tally, file, SeededNumbers(seed: seeds.next()))
             }
             clients.forEach { $0.start() }
             let rest = OpenRest(reactor)

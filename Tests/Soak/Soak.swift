@@ -94,8 +94,9 @@ enum Soak {
         guard let address = listener.localAddress else { throw SocketError.notConnected }
         var seeds = SeededNumbers(for: plan.isQuiet ? "soak" : "soak of \(count)")
         let work = Work(remaining: count)
+        let file = try SoakFile(seeds.bytes(1 << 16))
         let clients = (0..<min(plan.clients, count)).map { _ in
-            SoakClient(reactor, address, work, tally, SeededNumbers(seed: seeds.next()))
+            SoakClient(reactor, address, work, tally, file, SeededNumbers(seed: seeds.next()))
         }
         clients.forEach { $0.start() }
         let deadline = ContinuousClock.now + .seconds(plan.seconds)

@@ -10,6 +10,8 @@ final class SoakClient: StreamSocketDelegate {
     private let socket: StreamSocket
     private var end = Ending.clientNow
     private var body: [UInt8] = []
+    private let file: SoakFile
+    private var sendsFile = false
     private var isConnecting = false
     private(set) var isDone = false
 
@@ -18,11 +20,13 @@ final class SoakClient: StreamSocketDelegate {
         _ address: SocketAddress,
         _ work: Work,
         _ tally: Tally,
+        _ file: SoakFile,
         _ numbers: SeededNumbers
     ) {
         self.address = address
         self.work = work
         self.tally = tally
+        self.file = file
         self.numbers = numbers
         socket = StreamSocket(reactor: reactor)
         socket.delegate = self
@@ -36,9 +40,18 @@ final class SoakClient: StreamSocketDelegate {
         }
         work.remaining -= 1
         end = Ending.allCases[numbers.number(in: 0..<Ending.allCases.count)]
-        body = numbers.bytes(numbers.number(in: 1..<2) << numbers.number(in: 0..<17))
+        let count = 1 << numbers.number(in: 0..<17)
+        sendsFile = numbers.number(in: 0..<4) == 0
+        body = sendsFile ? Array(file.bytes.prefix(count)) : numbers.bytes(count)
         do {
-            try socket.connect(to: address, timeout: .seconds(20))
+            // Longer than any conversation: it is set and dropped, and never told of.
+            try socket.setIdleTimeout(both: .seconds(60))
+            if numbers.number(in: 0..<2) == 0, let port = address.port {
+                // Both families are raced, and one of them is refused.
+                try socket.connect(toHost: "localhost", port: port, timeout: .seconds(20))
+            } else {
+                try socket.connect(to: address, timeout: .seconds(20))
+            }
             tally.started += 1
             isConnecting = true
         } catch {
@@ -53,8 +66,19 @@ final class SoakClient: StreamSocketDelegate {
         let head =
             [end.rawValue] + (0..<4).map { UInt8(truncatingIfNeeded: count >> (24 - 8 * $0)) }
         try socket.write(head)
-        try socket.write(body)
-        if end == .clientNow {
+        let (unsent, unread) = (try socket.write("never"), try socket.read())
+        if !socket.cancel(unsent) || !socket.cancel(unread) {
+            tally.wrong("what has not begun cannot be cancelled")
+        }
+        if sendsFile {
+            try socket.write(file: file.file, range: 0..<body.count)
+        } else {
+            try socket.write(body)
+        }
+        if end == .clientEndsWriting {
+            try socket.shutdownWrite()
+            try socket.readToEnd(maxLength: body.count, timeout: .seconds(20))
+        } else if end == .clientNow {
             try socket.read(toLength: max(1, body.count / 2), timeout: .seconds(20))
         } else {
             try socket.read(toLength: body.count, timeout: .seconds(20))
@@ -71,7 +95,12 @@ final class SoakClient: StreamSocketDelegate {
         case .clientNow: socket.disconnect()
         case .clientReset: socket.abort()
         case .serverAfterWrites, .serverThrows: try socket.read()
+        case .clientEndsWriting: break
         }
+    }
+
+    func socketDidIdle(_ socket: StreamSocket, direction: IdleDirection) {
+        tally.wrong("\(direction) is idle")
     }
 
     func socket(_ socket: StreamSocket, didDisconnect report: DisconnectReport) {
@@ -81,7 +110,7 @@ final class SoakClient: StreamSocketDelegate {
         // A server that throws may reset what it has not read.
         let isExpected =
             switch end {
-            case .serverAfterWrites: report.error == .closedByPeer
+            case .serverAfterWrites, .clientEndsWriting: report.error == .closedByPeer
             case .serverThrows: true
             default: report.error == .reactorStopped
             }
@@ -94,5 +123,19 @@ final class SoakClient: StreamSocketDelegate {
         if tally.started != tally.farewells, isDone {
             tally.wrong("\(tally.started) were started, \(tally.farewells) had a farewell")
         }
+    }
+}
+
+/// A file that is sent, and its bytes.
+struct SoakFile {
+    let file: OpenFile
+    let bytes: [UInt8]
+
+    /// A file of these bytes, which has no name any more.
+    init(_ bytes: [UInt8]) throws {
+        let scratch = try ScratchFile(bytes)
+        file = try OpenFile(path: scratch.path)
+        self.bytes = bytes
+        withExtendedLifetime(scratch) {}
     }
 }
