@@ -194,7 +194,10 @@ import Testing
         let keeper = Keeper(handle)
         try await handle.submit { reactor in
             nonisolated(unsafe) let given = reactor
-            keeper.assumeIsolated { $0.socket = StreamSocket(reactor: given) }
+            keeper.assumeIsolated {
+                $0.socket = StreamSocket(reactor: given)
+                $0.timer = given.schedule(after: .seconds(100)) {}
+            }
         }
         handle.stop()
         await handle.ended()
@@ -206,6 +209,7 @@ import Testing
     private actor Keeper {
         private let handle: ReactorHandle
         var socket: StreamSocket?
+        var timer: Reactor.Timer?
 
         nonisolated var unownedExecutor: UnownedSerialExecutor {
             handle.serialExecutor.asUnownedSerialExecutor()
@@ -216,6 +220,8 @@ import Testing
         }
 
         var isIdle: Bool {
+            timer?.cancel()
+            timer?.reschedule(after: .zero)
             socket?.disconnect()
             socket?.halfClosePolicy = .keepOpen
             return socket?.state == .idle && socket?.pendingWriteBytes == 0

@@ -308,6 +308,8 @@ public final class Reactor {
 
     /// A call that cannot throw came from another thread: a trap in a debug build, else a line.
     func refuse(_ call: String) {
+        // Behind the end no thread is the reactor's any more, and no call does anything.
+        guard life != .ended else { return }
         assertionFailure(
             "\(call) was called from another thread than the reactor's; use handle.execute"
         )
