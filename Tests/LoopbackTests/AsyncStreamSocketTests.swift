@@ -13,7 +13,8 @@ import Towline
 
         init(buffer: CInt? = nil) async throws {
             handle = try Reactor.start(Reactor())
-            listener = try BlockingListener(bufferByteCount: buffer)
+            // Tasks share as few threads as there are cores with tests that take a while.
+            listener = try BlockingListener(bufferByteCount: buffer, timeout: .seconds(60))
             var options = SocketOptions()
             options.sendBufferSize = buffer
             stream = try await AsyncStreamSocket.connect(
