@@ -58,6 +58,42 @@ import Towline
         #expect(try await stream.read() == Array(" more".utf8))
     }
 
+    /// An actor on a reactor, which uses a connection there.
+    private actor Guest {
+        private let handle: ReactorHandle
+
+        nonisolated var unownedExecutor: UnownedSerialExecutor {
+            handle.serialExecutor.asUnownedSerialExecutor()
+        }
+
+        init(on handle: ReactorHandle) {
+            self.handle = handle
+        }
+
+        func echo(_ stream: AsyncStreamSocket) async throws {
+            try await stream.write(stream.read())
+            assertIsolated()
+            try await stream.write(stream.read(to: .lf))
+            assertIsolated()
+        }
+    }
+
+    @Test("AX1, AX4: an actor on the reactor reads and writes, whatever its task prefers")
+    func actorUses() async throws {
+        for isPreferring in [true, false] {
+            let line = try await Line()
+            let guest = Guest(on: line.handle)
+            let executor = isPreferring ? line.handle.taskExecutor : nil
+            let task = Task(executorPreference: executor) { try await guest.echo(line.stream) }
+            try line.peer.send("a")
+            #expect(try line.peer.receive(1) == Array("a".utf8))
+            try line.peer.send("line\n")
+            #expect(try line.peer.receive(5) == Array("line\n".utf8))
+            try await task.value
+            await line.end()
+        }
+    }
+
     @Test("AX4, O2: reads of several tasks complete in the order they were asked for")
     func severalReaders() async throws {
         let line = try await Line()

@@ -66,24 +66,32 @@ final class AsyncStreamCore: StreamSocketDelegate, @unchecked Sendable {
 
     // MARK: Operations
 
-    nonisolated(nonsending) func waitUntilConnected() async throws {
+    // Where a closure is awaited, the isolation is a parameter that the closure captures: a task of
+    // an actor on the reactor would leave it for the pool of threads otherwise.
+
+    func waitUntilConnected(isolation: isolated (any Actor)? = #isolation) async throws {
         if isConnected { return }
         if let report { throw Self.connectError(report) }
         try check()
         try Task.checkCancellation()
         try await withTaskCancellationHandler {
+            _ = isolation
             try await withUnsafeThrowingContinuation { waitsForConnection = $0 }
         } onCancel: {
             _ = jobs.append { _ in self.cancelConnecting() }
         }
     }
 
-    nonisolated(nonsending) func read(_ kind: AsyncReadKind) async throws -> [UInt8] {
+    func read(
+        _ kind: AsyncReadKind,
+        isolation: isolated (any Actor)? = #isolation
+    ) async throws -> [UInt8] {
         try check()
         try Task.checkCancellation()
         let number = takeNumber()
         return try await withTaskCancellationHandler {
-            try await withUnsafeThrowingContinuation { begin(kind, number, $0) }
+            _ = isolation
+            return try await withUnsafeThrowingContinuation { begin(kind, number, $0) }
         } onCancel: {
             _ = jobs.append { _ in self.cancelRead(number) }
         }
@@ -117,12 +125,14 @@ final class AsyncStreamCore: StreamSocketDelegate, @unchecked Sendable {
     }
 
     /// Waits for a write that has begun, or for one that is to be queued.
-    private nonisolated(nonsending) func finishWrite(
+    private func finishWrite(
         _ bytes: [UInt8],
-        _ begun: OperationID?
+        _ begun: OperationID?,
+        isolation: isolated (any Actor)? = #isolation
     ) async throws {
         let number = takeNumber()
         try await withTaskCancellationHandler {
+            _ = isolation
             try await withUnsafeThrowingContinuation { continuation in
                 do throws(SocketError) {
                     let id: OperationID
@@ -150,13 +160,16 @@ final class AsyncStreamCore: StreamSocketDelegate, @unchecked Sendable {
         }
     }
 
-    nonisolated(nonsending) func waitUntilEnded() async throws -> DisconnectReport {
+    func waitUntilEnded(
+        isolation: isolated (any Actor)? = #isolation
+    ) async throws -> DisconnectReport {
         if let report { return report }
         try check()
         try Task.checkCancellation()
         let number = takeNumber()
         return try await withTaskCancellationHandler {
-            try await withUnsafeThrowingContinuation { waitsForEnd.append((number, $0)) }
+            _ = isolation
+            return try await withUnsafeThrowingContinuation { waitsForEnd.append((number, $0)) }
         } onCancel: {
             _ = jobs.append { _ in self.cancelWait(number) }
         }

@@ -128,7 +128,8 @@ final class AsyncListenerCore: StreamListenerDelegate, @unchecked Sendable {
         self.handle = handle
     }
 
-    nonisolated(nonsending) func next() async throws -> AsyncStreamSocket? {
+    /// Waits for the next connection, on the isolation that the closure below captures.
+    func next(isolation: isolated (any Actor)? = #isolation) async throws -> AsyncStreamSocket? {
         guard handle.jobs.isTurningHere else { throw SocketError.reactorStopped }
         try Task.checkCancellation()
         if !surplus.isEmpty { return surplus.removeFirst() }
@@ -139,7 +140,8 @@ final class AsyncListenerCore: StreamListenerDelegate, @unchecked Sendable {
         lastNumber += 1
         let number = lastNumber
         return try await withTaskCancellationHandler {
-            try await withUnsafeThrowingContinuation { continuation in
+            _ = isolation
+            return try await withUnsafeThrowingContinuation { continuation in
                 waiting.append((number, continuation))
                 listener.resumeAccepting()
             }
