@@ -19,7 +19,8 @@ private final class Tied {
         reactor = try network.makeReactor()
         for port in [UInt16(80), 81] {
             let address = SocketAddress.ipv4(.loopback, port: port)
-            let server = try #require(network.listen(at: address) { self.peers.append($0) })
+            let welcome = { [unowned self] (peer: SimulatedPeer) in peers.append(peer) }
+            let server = try #require(network.listen(at: address, welcome: welcome))
             let socket = StreamSocket(reactor: reactor, delegate: before)
             try socket.connect(to: server.address)
             servers.append(server)

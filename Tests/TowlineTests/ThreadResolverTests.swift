@@ -262,6 +262,13 @@ final class LookupGate: @unchecked Sendable {
         pthread_cond_init(condition, nil)
     }
 
+    deinit {
+        pthread_cond_destroy(condition)
+        pthread_mutex_destroy(mutex)
+        condition.deallocate()
+        mutex.deallocate()
+    }
+
     var begun: [String] { locked { state.begun } }
     var doneCount: Int { locked { state.done } }
     var mostAtOnce: Int { locked { state.most } }
