@@ -10,7 +10,7 @@ import Towline
 
     @Test(
         "AX4, SD1: whatever is awaited comes back once, whoever cancels, closes or stops meanwhile",
-        .timeLimit(.minutes(1)),
+        .timeLimit(.minutes(10)),
         arguments: 1...12
     )
     func storm(seed: UInt64) async throws {

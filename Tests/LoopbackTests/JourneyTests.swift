@@ -210,7 +210,7 @@ import Towline
 
     @Test(
         "Journey 2, AX4: a stop amid hundreds of awaits answers each of them once",
-        .timeLimit(.minutes(1)),
+        .timeLimit(.minutes(10)),
         arguments: [UInt64](1...5)
     )
     func stopsAmidAwaits(seed: UInt64) async throws {
