@@ -43,7 +43,7 @@ import Testing
         _ = try rig.makeListener(at: address)
     }
 
-    @Test("A refused connect leaves nothing open")
+    @Test("Wish 24: a refused connect leaves nothing open")
     func failedConnect() async {
         await #expect(processExitsWith: .success) {
             let rig = try BackendKind.epoll.makeRig()
