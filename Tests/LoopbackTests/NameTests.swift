@@ -298,6 +298,11 @@ private final class Hold: @unchecked Sendable {
 
     init() { sem_init(semaphore, 0, 0) }
 
+    deinit {
+        sem_destroy(semaphore)
+        semaphore.deallocate()
+    }
+
     func wait() {
         while sem_wait(semaphore) != 0 {}
         // The next one, too.
