@@ -30,6 +30,12 @@ public indirect enum SocketError: Error, Sendable, CustomStringConvertible {
     /// Our own end was asked for by `shutdownWrite()`; nothing more can be written.
     case writeClosed
 
+    /// A connection is secured once; on this one it was asked for already.
+    case alreadySecured
+
+    /// A connection cannot move while its handshake is still to come, or not over.
+    case securing
+
     /// A connection cannot move while the kernel has not taken all that was handed to it.
     case writesUnderWay
 
@@ -78,6 +84,10 @@ public indirect enum SocketError: Error, Sendable, CustomStringConvertible {
     /// The kernel refused a call; ``SystemCallError/errno`` says why.
     case system(SystemCallError)
 
+    /// The handshake failed, or the secured connection did; with `TowlineTLS`, `error.tls` is the
+    /// typed reason.
+    case security(any SecurityError)
+
     /// A callback threw, and so gave up its own socket.
     case handler(any Error)
 
@@ -92,6 +102,8 @@ public indirect enum SocketError: Error, Sendable, CustomStringConvertible {
         case .disconnectPending: "call refused: a disconnect is pending"
         case .readClosed: "read refused: the peer has sent its end"
         case .writeClosed: "write refused: the writing side is shut down"
+        case .alreadySecured: "startTLS refused: it was asked for on this connection already"
+        case .securing: "move refused: the handshake is not over"
         case .writesUnderWay: "move refused: bytes are still being handed to the kernel"
         case .readQueueFull(let limit):
             "read refused: \(limit) reads are queued, which is the limit"
@@ -113,6 +125,7 @@ public indirect enum SocketError: Error, Sendable, CustomStringConvertible {
         case .delegateGone: "the delegate has gone"
         case .acceptPaused(let pause): pause.description
         case .system(let error): error.description
+        case .security(let error): error.description
         case .handler(let error): "a callback threw: \(error)"
         }
     }
@@ -177,6 +190,8 @@ extension SocketError: Equatable {
             left == right
         case (.system(let left), .system(let right)):
             left == right
+        case (.security(let left), .security(let right)):
+            type(of: left) == type(of: right) && "\(left)" == "\(right)"
         case (.handler(let left), .handler(let right)):
             type(of: left) == type(of: right) && "\(left)" == "\(right)"
         case (.noAddressFamilyEnabled, .noAddressFamilyEnabled), (.cancelled, .cancelled),
@@ -185,7 +200,8 @@ extension SocketError: Equatable {
             (.wrongThread, .wrongThread), (.reactorStopped, .reactorStopped),
             (.connectTimedOut, .connectTimedOut), (.closedByPeer, .closedByPeer),
             (.delegateGone, .delegateGone), (.writeClosed, .writeClosed),
-            (.writesUnderWay, .writesUnderWay):
+            (.writesUnderWay, .writesUnderWay), (.alreadySecured, .alreadySecured),
+            (.securing, .securing):
             true
         default:
             // Two different cases. A new case without values must be added to the list above; the

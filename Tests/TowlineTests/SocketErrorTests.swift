@@ -8,6 +8,11 @@ import Testing
         var description: String
     }
 
+    private struct Distrust: SecurityError {
+        var description: String
+        var isOfHandshake: Bool { true }
+    }
+
     private struct OtherFault: Error, CustomStringConvertible {
         var description: String
     }
@@ -114,6 +119,10 @@ import Testing
             ),
             "listen on 0.0.0.0:8080 failed: address already in use (EADDRINUSE)"
         ),
+        (.alreadySecured, "startTLS refused: it was asked for on this connection already"),
+        (.securing, "move refused: the handshake is not over"),
+        (.security(Distrust(description: "wrong name")), "wrong name"),
+        (.security(Distrust(description: "too old")), "too old"),
         (.handler(Fault(description: "no such user")), "a callback threw: no such user"),
         (.handler(Fault(description: "no such room")), "a callback threw: no such room"),
     ]
@@ -142,6 +151,7 @@ import Testing
         #expect(error == .handler(Fault(description: "a")))
         #expect(error != .handler(OtherFault(description: "a")))
         #expect(error != .handler(Fault(description: "b")))
+        #expect(error != .security(Distrust(description: "a")))
         #expect(error != .closedByPeer)
     }
 
@@ -174,9 +184,12 @@ import Testing
             case .closedByPeer: "closedByPeer"
             case .delegateGone: "delegateGone"
             case .system: "system"
+            case .alreadySecured: "alreadySecured"
+            case .securing: "securing"
+            case .security: "security"
             case .handler: "handler"
             }
         }
-        #expect(Set(Self.texts.map { name($0.0) }).count == 25)
+        #expect(Set(Self.texts.map { name($0.0) }).count == 28)
     }
 }
