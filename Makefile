@@ -40,7 +40,8 @@ docs:
 sanitize: setup
 	TOWLINE_SLOWDOWN=10 LSAN_OPTIONS=suppressions=$(CURDIR)/Tests/Support/leaks.supp:print_suppressions=0 \
 		swift test --sanitize=address --scratch-path .build/address
-	TOWLINE_SLOWDOWN=10 swift test --sanitize=thread --scratch-path .build/thread
+	TOWLINE_SLOWDOWN=10 TSAN_OPTIONS=suppressions=$(CURDIR)/Tests/Support/threads.supp \
+		swift test --sanitize=thread --scratch-path .build/thread
 
 # SEEDS=N random runs on the simulated network, and what only a release build does.
 storm:

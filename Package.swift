@@ -76,7 +76,7 @@ let package = Package(
             exclude: [
                 "budget.py", "docs.sh", "examples.py", "journeys.py", "faults.py", "leaks.supp",
                 "load.c",
-                "setup.sh",
+                "setup.sh", "threads.supp",
             ],
             swiftSettings: strict
         ),

@@ -215,10 +215,12 @@ import Towline
             Worker { reply(.success(answer)) }.join()
         }
         #expect(elsewhere.heard == [.didConnect(third)])
+        let worker = Mutex<Worker?>(nil)
         let (late, fourth) = try connect { _, reply in
-            _ = Worker { reply(.success(answer)) }
+            worker.withLock { $0 = Worker { reply(.success(answer)) } }
         }
         #expect(late.heard == [.didConnect(fourth)])
+        worker.withLock { $0?.join() }
     }
 
     @Test("RS5 A resolver that never answers is bounded by the connect's timeout")

@@ -58,7 +58,7 @@ import Testing
 
     @Test("Ten thousand stops race with the last job: run or refused, never both or neither (WK2)")
     func manyStopRaces() throws {
-        let current = Mutex<ReactorHandle?>(nil)
+        let current = Locked<ReactorHandle?>(nil)
         let accepted = Atomic(0)
         let ran = Atomic(0)
         let rounds = 10_000
