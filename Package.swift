@@ -36,6 +36,7 @@ let package = Package(
     name: "Towline",
     products: [
         .library(name: "Towline", targets: ["Towline"]),
+        .library(name: "TowlineTLS", targets: ["TowlineTLS"]),
         .library(name: "TowlineTestKit", targets: ["TowlineTestKit"]),
         .executable(name: "async-echo", targets: ["AsyncEcho"]),
         .executable(name: "echo-server", targets: ["EchoServer"]),
@@ -49,6 +50,15 @@ let package = Package(
         .target(
             name: "Towline",
             dependencies: ["CLinux", "TowlineBytes"],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "COpenSSL",
+            linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]
+        ),
+        .target(
+            name: "TowlineTLS",
+            dependencies: ["Towline", "COpenSSL"],
             swiftSettings: strict
         ),
         .target(name: "TowlineTestKit", dependencies: ["Towline"], swiftSettings: strict),
@@ -91,6 +101,7 @@ let package = Package(
         tests("BackendTests", ["Towline", "TowlineTestKit", "TestSupport"]),
         tests("SimulationTests", ["Towline", "TowlineTestKit", "TowlineBytes", "TestSupport"]),
         tests("LoopbackTests", ["Towline", "TestSupport"]),
+        tests("TowlineTLSTests", ["TowlineTLS", "Towline", "COpenSSL", "TestSupport"]),
         tests("TidyTests", []),
     ] + examples.map(example)
 )

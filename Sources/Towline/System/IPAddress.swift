@@ -82,6 +82,13 @@ public struct IPv6Address: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
+    /// The sixteen bytes as they go over the network.
+    package var networkBytes: [UInt8] {
+        [high, low].flatMap { half in
+            (0..<8).map { UInt8(truncatingIfNeeded: half >> (56 - 8 * $0)) }
+        }
+    }
+
     var cValue: in6_addr {
         var address = in6_addr()
         withUnsafeMutableBytes(of: &address) {

@@ -7,12 +7,12 @@ internal import Glibc
 /// contend, which is slower, and which the thread sanitizer does not see.
 ///
 /// Source: pthread_mutex_lock(3).
-final class Locked<Value>: @unchecked Sendable {
+package final class Locked<Value>: @unchecked Sendable {
     // Sendable since `value` is touched with `mutex` held only.
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
     private var value: Value
 
-    init(_ value: sending Value) {
+    package init(_ value: sending Value) {
         self.value = value
         mutex = .allocate(capacity: 1)
         mutex.initialize(to: pthread_mutex_t())
@@ -26,7 +26,7 @@ final class Locked<Value>: @unchecked Sendable {
     }
 
     /// Calls `body` with the value and nobody else in it; no code of a user's may run within.
-    func withLock<Result>(_ body: (inout Value) -> sending Result) -> sending Result {
+    package func withLock<Result>(_ body: (inout Value) -> sending Result) -> sending Result {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
         return body(&value)

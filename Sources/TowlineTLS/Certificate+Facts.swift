@@ -1,0 +1,4 @@
+extension Certificate {
+    /// The certificate's title.
+    public var description: String { "certificate" }
+}

@@ -1,0 +1,52 @@
+/// What is wrong with a configuration.
+@nonexhaustive
+public enum ConfigurationFault: Sendable, Hashable, CustomStringConvertible {
+    /// This is neither a host name nor an address.
+    case invalidPeerName(String)
+
+    /// A client has to say whom it wants, and neither the configuration nor the connect did.
+    case noServerName
+
+    /// The policy asks the delegate, which cannot be asked.
+    case noTrustDelegate
+
+    /// A server needs an identity.
+    case noIdentity
+
+    /// No root to trust was found in any of these places.
+    case noTrustedRoots(lookedIn: [String])
+
+    /// The lowest version is above the highest.
+    case noVersion(minimum: TLSVersion, maximum: TLSVersion)
+
+    /// The library does not know a cipher, a group or a protocol, or refuses it.
+    case invalidValue(field: String, value: String)
+
+    /// A decoder above the socket holds so many bytes that came in clear.
+    case decoderHoldsBytes(count: Int)
+
+    /// The fault as one line.
+    public var description: String {
+        switch self {
+        case .invalidPeerName(let name):
+            "\"\(Self.escaped(name))\" is neither a host name nor an address"
+        case .noServerName:
+            "no name to check the server's certificate against; set serverName"
+        case .noTrustDelegate:
+            "trust is the delegate's to decide, and it is no StreamSocketTLSDelegate"
+        case .noIdentity: "a server needs an identity"
+        case .noTrustedRoots(let places):
+            "no trusted roots found. Looked in: \(places.joined(separator: ", "))"
+        case .noVersion(let minimum, let maximum):
+            "no version is allowed: at least \(minimum), at most \(maximum)"
+        case .invalidValue(let field, let value): "\(field): \"\(Self.escaped(value))\" is refused"
+        case .decoderHoldsBytes(let count):
+            "\(count) bytes that came in clear wait in a decoder"
+        }
+    }
+
+    /// The text in one line, whatever it is.
+    private static func escaped(_ text: String) -> String {
+        text.unicodeScalars.map { $0.escaped(asASCII: false) }.joined()
+    }
+}
