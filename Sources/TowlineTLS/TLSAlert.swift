@@ -10,10 +10,17 @@ public struct TLSAlert: Sendable, Hashable, CustomStringConvertible {
     /// The versions that we had offered, the newest first; empty where that says nothing.
     public let offered: [TLSVersion]
 
+    /// Whether it answers something of the handshake.
+    ///
+    /// A server of TLS 1.3 judges a client's certificate when the client is done already, which
+    /// then reads of it later.
+    public let isOfHandshake: Bool
+
     /// The alert with this number.
-    public init(code: UInt8, offered: [TLSVersion] = []) {
+    public init(code: UInt8, offered: [TLSVersion] = [], isOfHandshake: Bool = false) {
         self.code = code
         self.offered = offered
+        self.isOfHandshake = isOfHandshake
     }
 
     /// Whether both have the same code.

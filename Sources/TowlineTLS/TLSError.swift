@@ -1,8 +1,10 @@
+public import Towline
+
 /// Why a connection could not be secured, or did not stay so.
 ///
 /// Prints as one line. Two are equal if their cases and values are.
 @nonexhaustive
-public indirect enum TLSError: Error, Sendable, Hashable, CustomStringConvertible {
+public indirect enum TLSError: SecurityError, Hashable {
     /// We did not trust the peer's certificate; the failure says why.
     case untrusted(TrustFailure)
 
@@ -82,6 +84,17 @@ public indirect enum TLSError: Error, Sendable, Hashable, CustomStringConvertibl
 }
 
 extension TLSError {
+    /// Whether it belongs to the handshake, though that may have been over on our side already.
+    public var isOfHandshake: Bool {
+        switch self {
+        case .untrusted, .noAgreement, .notTLS, .interrupted, .timedOut, .unexpectedPlaintext,
+            .identity, .configuration:
+            true
+        case .alert(let alert, from: _): alert.isOfHandshake
+        case .protocolViolation, .truncated, .limit, .library: false
+        }
+    }
+
     /// The error as one line.
     public var description: String {
         switch self {

@@ -24,7 +24,7 @@ import TowlineTLS
             "127.0.0.01", "2130706433", "0x7f000001", "127.0.0.1 ", "127.0.0.1.", "fe80::1%eth0",
             "::1%lo", "1.2.3.4.5", "256.1.1.1", ":::", "a.0x1",
             String(repeating: "a", count: 64) + ".test",
-            String(repeating: "a.", count: 127),
+            String(repeating: "a.", count: 128),
         ]
     )
     func refused(text: String) {
