@@ -15,7 +15,7 @@ public indirect enum SocketError: Error, Sendable, CustomStringConvertible {
     /// Neither IPv4 nor IPv6 is among the address families to be used.
     case noAddressFamilyEnabled
 
-    /// A socket cannot start, or be accepted, without a delegate.
+    /// A socket or listener cannot start, and a socket cannot be accepted, without a delegate.
     case noDelegate
 
     /// The socket is neither connected nor connecting.
@@ -97,7 +97,8 @@ public indirect enum SocketError: Error, Sendable, CustomStringConvertible {
         case .invalidState(let state): "call refused: the socket is \(state)"
         case .invalidArgument(let argument): argument.description
         case .noAddressFamilyEnabled: "call refused: no address family is enabled"
-        case .noDelegate: "the socket has no delegate; set one before it starts"
+        case .noDelegate:
+            "there is no delegate: set one first, and hold it somewhere, or give it to keep(_:)"
         case .notConnected: "call refused: the socket is neither connected nor connecting"
         case .disconnectPending: "call refused: a disconnect is pending"
         case .readClosed: "read refused: the peer has sent its end"

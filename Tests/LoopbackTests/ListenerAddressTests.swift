@@ -14,7 +14,9 @@ import Towline
             recorder.whenRead = { socket, bytes, _ in try socket.write(bytes) }
             try socket.read()
         }
-        return (loop, StreamListener(reactor: loop.reactor, delegate: acceptor), acceptor)
+        let listener = StreamListener(reactor: loop.reactor)
+        listener.keep(acceptor)
+        return (loop, listener, acceptor)
     }
 
     /// Whether an echo comes back from an address.
@@ -96,7 +98,8 @@ import Towline
         let (loop, listener, _) = try makeListener()
         try listener.listen(onPort: 0)
         let port = try #require(listener.localAddress?.port)
-        let second = StreamListener(reactor: loop.reactor, delegate: Acceptor())
+        let second = StreamListener(reactor: loop.reactor)
+        second.keep(Acceptor())
         do {
             try second.listen(onPort: port)
             Issue.record("a taken port was listened on")

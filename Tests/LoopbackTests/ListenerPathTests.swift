@@ -68,7 +68,8 @@ import Towline
         _ = try BlockingPeer(connectingTo: address)
         #expect(try loop.turn { acceptor.sockets.count == 1 })
 
-        let second = StreamListener(reactor: loop.reactor, delegate: Acceptor())
+        let second = StreamListener(reactor: loop.reactor)
+        second.keep(Acceptor())
         let inode = status(of: place)?.st_ino
         do {
             try second.listen(onUnixPath: place)
@@ -180,7 +181,8 @@ import Towline
         let name = "@towline-\(getpid())-abstract"
         try listener.listen(onUnixPath: name)
         #expect(listener.localAddress?.description == name)
-        let second = StreamListener(reactor: loop.reactor, delegate: Acceptor())
+        let second = StreamListener(reactor: loop.reactor)
+        second.keep(Acceptor())
         #expect(throws: SocketError.self) { try second.listen(onUnixPath: name) }
         _ = try BlockingPeer(connectingTo: try #require(listener.localAddress))
         #expect(try loop.turn { acceptor.sockets.count == 1 })

@@ -45,7 +45,8 @@ import Towline
     func failedListens() async {
         await #expect(processExitsWith: .success) {
             let loop = try Loop()
-            let owner = StreamListener(reactor: loop.reactor, delegate: Acceptor())
+            let owner = StreamListener(reactor: loop.reactor)
+            owner.keep(Acceptor())
             owner.addressFamilies = [.ipv6]
             try owner.listen(onPort: 0)
             let port = try #require(owner.localAddress?.port)

@@ -57,7 +57,8 @@ import Towline
     func portTaken() throws {
         let (loop, listener, _) = try makeListener()
         let address = try #require(listener.localAddress)
-        let second = StreamListener(reactor: loop.reactor, delegate: Acceptor())
+        let second = StreamListener(reactor: loop.reactor)
+        second.keep(Acceptor())
         let openSockets = loop.reactor.figures.openSockets
         do {
             try second.listen(on: address)
@@ -118,6 +119,71 @@ import Towline
         try listener.listen(on: address)
         _ = try BlockingPeer(connectingTo: address)
         #expect(try loop.turn { acceptor.sockets.count == 2 })
+        try loop.end()
+    }
+
+    @Test("L6: a listener keeps the delegate that it is given to keep, until it has stopped")
+    func keptDelegate() throws {
+        let loop = try Loop()
+        let listener = StreamListener(reactor: loop.reactor)
+        var acceptor: Acceptor? = Acceptor()
+        weak let watched = acceptor
+        acceptor?.whenAccepted = { socket, _ in try socket.write("hi") }
+        listener.keep(try #require(acceptor))
+        acceptor = nil
+        try listener.listen(on: .ipv4(.loopback, port: 0))
+        let peer = try BlockingPeer(connectingTo: try #require(listener.localAddress))
+        #expect(try loop.turn { watched?.sockets.count == 1 })
+        #expect(try peer.receive(2) == Array("hi".utf8))
+        #expect(listener.delegate === watched)
+        listener.stop()
+        try loop.turn(times: 2)
+        #expect(watched == nil)
+        try loop.end()
+    }
+
+    @Test("L6: a kept delegate goes when another is set, and behind its reactor's end")
+    func keptDelegateIsLetGo() throws {
+        let loop = try Loop()
+        let acceptor = Acceptor()
+        var listeners = (0..<2).map { _ in StreamListener(reactor: loop.reactor) }
+        weak var first: Acceptor?
+        weak var second: Acceptor?
+        for (number, listener) in listeners.enumerated() {
+            let kept = Acceptor()
+            if number == 0 { first = kept } else { second = kept }
+            listener.keep(kept)
+            // Each holds the other.
+            kept.whenAccepted = { _, _ in listener.stop() }
+            try listener.listen(on: .ipv4(.loopback, port: 0))
+        }
+        #expect(first != nil && second != nil)
+        listeners[0].delegate = acceptor
+        #expect(first == nil)
+        try loop.end()
+        #expect(second == nil)
+        #expect(acceptor.stops == [.reactorStopped])
+        listeners = []
+    }
+
+    @Test("L6: without a delegate a listener does not begin; if it goes, each refusal is logged")
+    func delegateHasGone() throws {
+        let loop = try Loop()
+        var log: [String] = []
+        loop.reactor.log = { log.append($0.description) }
+        let listener = StreamListener(reactor: loop.reactor)
+        #expect(throws: SocketError.noDelegate) { try listener.listen(onPort: 0) }
+        var acceptor: Acceptor? = Acceptor()
+        listener.delegate = acceptor
+        try listener.listen(on: .ipv4(.loopback, port: 0))
+        acceptor = nil
+        let peer = try BlockingPeer(connectingTo: try #require(listener.localAddress))
+        #expect(try loop.turn { !log.isEmpty })
+        #expect(try peer.receiveUntilEnd() == [])
+        let peerAddress = try #require(peer.localAddress)
+        let reason = "error=the listener's delegate has gone peer=\(peerAddress)"
+        #expect(log == ["warning accepted connection closed \(reason)"])
+        withExtendedLifetime(acceptor) {}
         try loop.end()
     }
 

@@ -35,7 +35,10 @@ import Testing
             ),
             "read(toLength: 0): length must be 1 or more (Main/A.swift:8)"
         ),
-        (.noDelegate, "the socket has no delegate; set one before it starts"),
+        (
+            .noDelegate,
+            "there is no delegate: set one first, and hold it somewhere, or give it to keep(_:)"
+        ),
         (
             .resolutionFailed(host: "bx.test", .noSuchHost),
             "lookup of bx.test failed: no such host (EAI_NONAME)"

@@ -106,7 +106,7 @@ extension StreamListener {
     ///   - file: The file of the call, for the error.
     ///   - line: The line of the call, for the error.
     /// - Throws: ``SocketError/system(_:)`` with the address and the reason, such as `EADDRINUSE`;
-    ///   ``SocketError/invalidState(_:)`` if it listens already;
+    ///   ``SocketError/invalidState(_:)`` if it listens already; ``SocketError/noDelegate``;
     ///   ``SocketError/invalidArgument(_:)``; ``SocketError/wrongThread``;
     ///   ``SocketError/reactorStopped``. Nothing stays open then, and nothing is called back.
     public func listen(
@@ -164,6 +164,7 @@ extension StreamListener {
     ) throws(SocketError) -> Reactor {
         let reactor = try reference.forCall("listen")
         guard case .idle = phase else { throw .invalidState(.listening) }
+        guard delegateReference != nil else { throw .noDelegate }
         guard backlog >= 1 else {
             let call = "listen(backlog: \(backlog))"
             throw .invalidArgument(InvalidArgument(call, "backlog must be 1 or more", file, line))

@@ -38,6 +38,8 @@ public enum ExhaustionPolicy: String, Sendable, Hashable, CaseIterable {
 public final class StreamListener {
     @exclusivity(unchecked) var reference: ReactorReference
     @exclusivity(unchecked) weak var delegateReference: (any StreamListenerDelegate)?
+    /// The same, if it is to be held.
+    private var keptDelegate: (any StreamListenerDelegate)?
     var phase = Phase.idle
     /// What is open: a descriptor, or one for each family.
     @exclusivity(unchecked) var places: [Place] = []
@@ -92,8 +94,8 @@ public final class StreamListener {
     ///
     /// - Parameters:
     ///   - reactor: The reactor that it, and the sockets that it accepts, will live on.
-    ///   - delegate: Who hears of connections; held weakly.
-    public init(reactor: Reactor, delegate: any StreamListenerDelegate) {
+    ///   - delegate: Who hears of connections; held weakly. To have it held, ``keep(_:)`` it.
+    public init(reactor: Reactor, delegate: (any StreamListenerDelegate)? = nil) {
         reference = ReactorReference(reactor)
         reference.hold()
         delegateReference = delegate
@@ -105,15 +107,39 @@ public final class StreamListener {
 
     // MARK: Configuration
 
-    /// Who hears of connections; held weakly.
+    /// Who hears of connections; held weakly, unless it was given to ``keep(_:)``.
     ///
-    /// A listener whose delegate has gone closes the connections that it accepts.
+    /// A listener whose delegate has gone closes the connections that it accepts, each with a
+    /// `warning` in the log.
     public var delegate: (any StreamListenerDelegate)? {
         get { isOnThread("delegate") ? delegateReference : nil }
         set {
             guard isOnThread("delegate") else { return }
-            delegateReference = newValue
+            setDelegate(newValue, isKept: false)
         }
+    }
+
+    /// Sets a delegate that the listener holds until `didStopWith` has returned: for one that
+    /// nobody else would keep.
+    ///
+    /// The connections outlive the listener. Where it is their delegate as well, each is given it
+    /// by ``StreamSocket/keep(_:)``, or somebody holds it for as long as they last.
+    public func keep(_ delegate: any StreamListenerDelegate) {
+        guard isOnThread("keep(_:)") else { return }
+        setDelegate(delegate, isKept: true)
+    }
+
+    private func setDelegate(_ delegate: (any StreamListenerDelegate)?, isKept: Bool) {
+        letGoOfKeptDelegate()
+        delegateReference = delegate
+        if isKept { keptDelegate = delegate }
+    }
+
+    private func letGoOfKeptDelegate() {
+        guard let old = keptDelegate else { return }
+        keptDelegate = nil
+        // It may be the one whose callback runs: it lives until the end of the turn.
+        reference.reactor?.bury(old)
     }
 
     /// What accepted sockets begin with; takes effect with the next listen.
@@ -298,7 +324,10 @@ public final class StreamListener {
         guard places.isEmpty, case .closing(let reason) = phase else { return }
         becomeIdle()
         reference.hold()
+        let kept = keptDelegate
         delegateReference?.listener(self, didStopWith: reason)
+        // Let go of, unless the callback has started the listener again, or has it keep another.
+        if case .idle = phase, keptDelegate === kept { letGoOfKeptDelegate() }
         reactor.drain?.noteSocketEnd()
     }
 
@@ -315,6 +344,8 @@ public final class StreamListener {
         socketFile?.remove()
         socketFile = nil
         becomeIdle()
+        // It may hold the listener in turn.
+        keptDelegate = nil
         reference.forget()
     }
 }
