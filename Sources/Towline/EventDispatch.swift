@@ -159,6 +159,21 @@ extension Reactor: EventSink {
     /// The socket that `id` names; `nil` once that connection has ended.
     public func streamSocket(_ id: SocketID) -> StreamSocket? {
         guard isOnThread || life == .fresh else {
+    /// What each listener and connection is, in words.
+    func openPlaces() -> [String] {
+        let listeners = table.ids(of: .listener).map { id in
+            let owner = table.slot(of: id)?.pointee.owner(as: StreamListener.self)
+            let place = owner?.takeUnretainedValue().places.first { $0.id == id }
+            return "listener on \(place.map { "\($0.address)" } ?? "nothing")"
+        }
+        let connections = table.ids(of: .stream).map { id in
+            let owner = table.slot(of: id)?.pointee.owner(as: StreamSocket.self)
+            return
+                "connection with \(owner?.takeUnretainedValue().peer.map { "\($0)" } ?? "nobody")"
+        }
+        return listeners + connections
+    }
+
             refuse("streamSocket(_:)")
             return nil
         }

@@ -150,15 +150,61 @@ import Towline
         #expect(recorder.heard == [] && acceptor.stops == [])
     }
 
-    #if DEBUG
-        @Test("ID5: a reactor that is dropped with open sockets traps in a debug build")
-        func droppedReactor() async {
-            await #expect(processExitsWith: .failure) {
-                let listener = StreamListener(reactor: try Reactor(), delegate: Acceptor())
-                try listener.listen(on: .ipv4(.loopback, port: 0))
+    @Test("ID5: a reactor that is dropped with open sockets says which, and closes them in silence")
+    func droppedReactor() throws {
+        let listener = try BlockingListener()
+        let recorder = Recorder()
+        var socket: StreamSocket?
+        var log: [String] = []
+        try {
+            let loop = try Loop()
+            loop.reactor.log = { log.append($0.description) }
+            socket = StreamSocket(reactor: loop.reactor, delegate: recorder)
+            try socket?.connect(to: listener.address)
+            _ = try loop.turn { !recorder.heard.isEmpty }
+        }()
+        #expect(
+            log == [
+                """
+                critical reactor let go of before stop() and run(), its sockets are closed \
+                count=1 open=connection with \(listener.address)
+                """
+            ]
+        )
+        #expect(try listener.accept().receiveSome() == [])
+        #expect(socket?.state == .idle)
+        #expect(recorder.heard.count == 1)
+        #expect(throws: SocketError.reactorStopped) { try socket?.read() }
+    }
+
+    @Test(
+        "ID5: an error that unwinds past a reactor is not hidden; without a log all is said aloud"
+    )
+    func unwoundReactor() async throws {
+        let result = await #expect(
+            processExitsWith: .success,
+            observing: [\.standardErrorContent]
+        ) {
+            struct Unwound: Error {}
+            #expect(throws: Unwound.self) {
+                let reactor = try Reactor()
+                let listener = StreamListener(reactor: reactor)
+                listener.keep(Acceptor())
+                for _ in 0..<6 {
+                    let other = StreamListener(reactor: reactor)
+                    other.keep(Acceptor())
+                    try other.listen(on: .ipv4(.loopback, port: 0))
+                }
+                throw Unwound()
             }
         }
+        let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        let line = text.split(separator: "\n").first { $0.hasPrefix("towline: critical reactor") }
+        #expect(line?.contains("count=6 open=listener on 127.0.0.1:") == true, "\(text)")
+        #expect(line?.hasSuffix(" and 2 more") == true)
+    }
 
+    #if DEBUG
         @Test("LP11, trap 32: a descriptor closed behind the reactor's back traps in a debug build")
         func closedBehind() async {
             await #expect(processExitsWith: .failure) {

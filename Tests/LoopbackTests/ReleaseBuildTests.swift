@@ -62,23 +62,6 @@ import Towline
             try loop.end()
         }
 
-        @Test("ID5: a reactor that is dropped with open sockets closes them, without a callback")
-        func droppedReactor() throws {
-            let listener = try BlockingListener()
-            let recorder = Recorder()
-            var socket: StreamSocket?
-            try {
-                let loop = try Loop()
-                socket = StreamSocket(reactor: loop.reactor, delegate: recorder)
-                try socket?.connect(to: listener.address)
-                _ = try loop.turn { !recorder.heard.isEmpty }
-            }()
-            #expect(try listener.accept().receiveSome() == [])
-            #expect(socket?.state == .idle)
-            #expect(recorder.heard.count == 1)
-            #expect(throws: SocketError.reactorStopped) { try socket?.read() }
-        }
-
         @Test("LP11, trap 32: a descriptor closed behind the reactor's back is one critical line")
         func closedBehind() throws {
             let pair = try Pair()

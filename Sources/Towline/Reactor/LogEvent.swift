@@ -1,3 +1,5 @@
+internal import Glibc
+
 /// Something that the framework has to say to whoever reads logs.
 ///
 /// At `info` a healthy connection says nothing.
@@ -42,5 +44,11 @@ public struct LogEvent: Sendable, CustomStringConvertible {
     public var description: String {
         let facts = fields.sorted { $0.key < $1.key }.map { " \($0.key)=\($0.value)" }
         return "\(level) \(message)\(facts.joined())"
+    }
+
+    /// For what must be heard although nobody has set a log.
+    func writeToStandardError() {
+        let line = Array("towline: \(self)\n".utf8)
+        _ = write(STDERR_FILENO, line, line.count)
     }
 }

@@ -8,7 +8,8 @@ internal import Glibc
 /// first turn. What other threads hold is its ``handle``. A reactor keeps each started socket and
 /// listener alive until its terminal callback; it installs no signal handler and changes nothing of
 /// the process. One that has started sockets is ended by ``stop()`` and ``run()``: to let go of it
-/// before stops the process in a debug build, and closes them in silence in others.
+/// before closes them without a callback, and a `critical` line says which, in the log, or on
+/// standard error where no log is set.
 ///
 ///     let reactor = try Reactor()
 ///     …                                  // listen, connect, schedule
@@ -171,9 +172,8 @@ public final class Reactor {
         for kind in [OwnerKind.remnant, .attempt] {
             for id in table.ids(of: kind) { _ = table.remove(id) }
         }
-        if table.serviceCount > 0 {
-            assertionFailure("a reactor went away with open sockets; call stop() and run() first")
-        }
+        // Not a trap: an error that unwinds past a reactor must not be hidden by its going away.
+        if table.serviceCount > 0 { noteOpenSockets() }
         detachOwners()
         closeResolver()
         link.disconnect()
@@ -327,6 +327,19 @@ public final class Reactor {
         guard error.isBug else { return }
         note(.critical, "descriptor misused", ["socket": "\(id)", "error": "\(error)"])
         assertionFailure("the descriptor of socket \(id) was misused: \(error)")
+    }
+
+    /// The reactor goes away before it has ended: says what its program has left open.
+    private func noteOpenSockets() {
+        let open = openPlaces()
+        let named = open.prefix(4).joined(separator: ", ")
+        let rest = open.count > 4 ? " and \(open.count - 4) more" : ""
+        if log == nil { log = { $0.writeToStandardError() } }
+        note(
+            .critical,
+            "reactor let go of before stop() and run(), its sockets are closed",
+            ["count": "\(open.count)", "open": named + rest]
+        )
     }
 
     /// Writes to the log, if there is one.
