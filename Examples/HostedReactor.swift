@@ -8,12 +8,8 @@ import Towline
 /// Echoes lines; says each of 3 ticks of a timer, then what a job of another thread says.
 final class Host: StreamListenerDelegate, StreamSocketDelegate {
     private let reactor: Reactor
-    private let whenQuit: () -> Void
 
-    init(_ reactor: Reactor, whenQuit: @escaping () -> Void) {
-        self.reactor = reactor
-        self.whenQuit = whenQuit
-    }
+    init(_ reactor: Reactor) { self.reactor = reactor }
 
     func listener(_ listener: StreamListener, didAccept socket: StreamSocket) throws {
         socket.delegate = self
@@ -23,7 +19,7 @@ final class Host: StreamListenerDelegate, StreamSocketDelegate {
 
     func socket(_ socket: StreamSocket, didRead line: RawSpan, tag: Int) throws {
         if line == "quit\n" {
-            whenQuit()
+            reactor.stop()
         } else {
             try socket.write(line)
             try socket.read(to: .lf)
@@ -61,10 +57,10 @@ func complain(_ text: String) {
     _ = write(STDERR_FILENO, line, line.count)
 }
 
-/// Makes a turn for a host that has nobody to throw to.
-func turn(_ reactor: Reactor) {
+/// Makes a turn for a host that has nobody to throw to; whether the reactor has ended with it.
+func turn(_ reactor: Reactor) -> Bool {
     do {
-        try reactor.turn(waitingAtMost: .zero)
+        return try reactor.turn(waitingAtMost: .zero).hasEnded
     } catch {
         complain("\(error)")
         exit(1)
@@ -80,14 +76,18 @@ func hostOnMainQueue(_ reactor: Reactor) throws {
         queue: .main
     )
     nonisolated(unsafe) let reactor = reactor
-    source.setEventHandler { turn(reactor) }
+    source.setEventHandler {
+        if turn(reactor) { finish(reactor) }
+    }
     source.activate()
     sources.append(source)
 }
 
 func hostOnPoll(_ reactor: Reactor) throws {
     var waits = [pollfd(fd: try reactor.readinessDescriptor, events: Int16(POLLIN), revents: 0)]
-    while poll(&waits, 1, -1) >= 0 || errno == EINTR { turn(reactor) }
+    while poll(&waits, 1, -1) >= 0 || errno == EINTR {
+        if turn(reactor) { return }
+    }
 }
 
 func hostOnReactor(_ reactor: Reactor) throws {
@@ -95,7 +95,9 @@ func hostOnReactor(_ reactor: Reactor) throws {
     let source = try ReadinessSource(
         reactor: outer,
         descriptor: try reactor.readinessDescriptor
-    ) { try reactor.turn(waitingAtMost: .zero) }
+    ) {
+        if turn(reactor) { outer.stop() }
+    }
     try outer.run()
     withExtendedLifetime(source) {}
 }
@@ -105,22 +107,29 @@ func serve(_ hostName: String) throws {
     let isOnQueue = hostName == "dispatch-main" || hostName == "run-loop"
     if isOnQueue { configuration.hosting = .serialQueue }
     let reactor = try Reactor(configuration)
-    let host = Host(reactor) {
-        print("turns \(reactor.figures.turns)")
-        exit(0)
-    }
-    let listener = StreamListener(reactor: reactor, delegate: host)
+    let listener = StreamListener(reactor: reactor)
+    listener.keep(Host(reactor))
     try listener.listen(on: .ipv4(.loopback, port: 0))
     if let address = listener.localAddress { print("listening on \(address)") }
     fflush(nil)
-    _ = Unmanaged.passRetained(host)
     switch hostName {
-    case "poll": try hostOnPoll(reactor)
-    case "reactor": try hostOnReactor(reactor)
-    default: try hostOnMainQueue(reactor)
+    case "poll":
+        try hostOnPoll(reactor)
+        finish(reactor)
+    case "reactor":
+        try hostOnReactor(reactor)
+        finish(reactor)
+    default:
+        try hostOnMainQueue(reactor)
+        if hostName == "run-loop" { RunLoop.main.run() }
+        dispatchMain()
     }
-    if hostName == "run-loop" { RunLoop.main.run() }
-    dispatchMain()
+}
+
+/// The reactor has ended, and so does the program.
+func finish(_ reactor: Reactor) -> Never {
+    print("turns \(reactor.figures.turns)")
+    exit(0)
 }
 
 let hosts = ["dispatch-main", "run-loop", "poll", "reactor"]

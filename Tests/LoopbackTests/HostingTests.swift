@@ -49,6 +49,30 @@ import Towline
         try pair.loop.end()
     }
 
+    @Test("EM6: the report of the turn with which a reactor ends tells its host to leave")
+    func hasEnded() throws {
+        let pair = try Pair()
+        let host = try EpollHost(watching: pair.loop.reactor.readinessDescriptor)
+        var heard: [Bool] = []
+        pair.loop.reactor.onTurn = { heard.append($0.hasEnded) }
+        pair.recorder.whenRead = { _, _, _ in pair.loop.reactor.stop() }
+        try pair.socket.read()
+        var isOver = false
+        var turns = 0
+        while !isOver {
+            if turns == 3 { try pair.peer.send("stop") }
+            try #require(turns < 100)
+            guard try turns < 3 || host.wait(within: .seconds(10)) else { break }
+            isOver = try pair.loop.reactor.turn(waitingAtMost: .zero).hasEnded
+            #expect(isOver == pair.recorder.isDisconnected)
+            turns += 1
+        }
+        #expect(isOver)
+        #expect(heard == [Bool](repeating: false, count: turns), "it hears of a turn before")
+        #expect(throws: ReactorError.reactorStopped) { try pair.loop.reactor.turn() }
+        host.close()
+    }
+
     @Test("EM3: a host that is not known is refused with the list of them")
     func unknownHost() throws {
         let path = try BuiltProduct.path(of: "hosted-reactor")

@@ -11,8 +11,8 @@ extension Reactor {
     ///
     ///     let descriptor = try reactor.readinessDescriptor         // poll, and likewise epoll
     ///     var waits = [pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)]
-    ///     while poll(&waits, 1, -1) >= 0 {
-    ///         try reactor.turn(waitingAtMost: .zero)
+    ///     while poll(&waits, 1, -1) >= 0 || errno == EINTR {
+    ///         if try reactor.turn(waitingAtMost: .zero).hasEnded { break }
     ///     }
     ///
     ///     let source = try ReadinessSource(                        // another reactor
@@ -25,9 +25,9 @@ extension Reactor {
     /// or close it.
     ///
     /// A reactor that is stopped ends within its next turn, and the descriptor is closed by then:
-    /// that turn returns, and another one throws ``ReactorError/reactorStopped``, which ends the
-    /// loop above. A host that goes on stops watching first, so that it does not watch what is
-    /// opened under the same number; then it calls ``stop()`` and makes one more turn.
+    /// its report says so by ``TurnReport/hasEnded``, and another one throws
+    /// ``ReactorError/reactorStopped``. A host that goes on stops watching then, before it opens
+    /// anything: what is opened next may have the same number.
     ///
     /// With a serial queue, the main one under `dispatchMain()` included, set
     /// ``Configuration/hosting`` to ``ReactorHosting/serialQueue``.

@@ -199,6 +199,7 @@ extension Reactor {
             eventCount: eventCount,
             hasWorkLeft: life != .ended && hasWorkLeft,
             untilNextDeadline: deadline.map { $0.since(backend.now()) },
+            hasEnded: life == .ended,
             timing: timing
         )
     }

@@ -6,6 +6,11 @@ public struct TurnReport: Sendable, Hashable {
     /// Whether work is left that the next turn should not wait for.
     public let hasWorkLeft: Bool
 
+    /// Whether the reactor has ended with it, so that there is no further turn to make.
+    ///
+    /// Never in what ``Reactor/onTurn`` hears, which is called before.
+    public let hasEnded: Bool
+
     /// The time until the next deadline; `nil` when no timer is set.
     public let untilNextDeadline: Duration?
 
@@ -17,10 +22,12 @@ public struct TurnReport: Sendable, Hashable {
         eventCount: Int,
         hasWorkLeft: Bool,
         untilNextDeadline: Duration?,
+        hasEnded: Bool = false,
         timing: TurnTiming? = nil
     ) {
         self.eventCount = eventCount
         self.hasWorkLeft = hasWorkLeft
+        self.hasEnded = hasEnded
         self.untilNextDeadline = untilNextDeadline
         self.timing = timing
     }
