@@ -81,8 +81,11 @@ extension Reactor: EventSink {
                 .perform(work, for: id, self)
         case .plain:
             slot.owner(as: PlainSource.self).takeUnretainedValue().perform(work, self)
-        case .attempt, .remnant:
+        case .attempt:
             if case .close = work { backend.close(id, .end) }
+        case .remnant:
+            let manner = slot.owner(as: Remnant.self).takeUnretainedValue().manner
+            if case .close = work { backend.close(id, manner) }
         case .free:
             preconditionFailure("a free slot has no ID")
         }
@@ -156,9 +159,6 @@ extension Reactor: EventSink {
         return census
     }
 
-    /// The socket that `id` names; `nil` once that connection has ended.
-    public func streamSocket(_ id: SocketID) -> StreamSocket? {
-        guard isOnThread || life == .fresh else {
     /// What each listener and connection is, in words.
     func openPlaces() -> [String] {
         let listeners = table.ids(of: .listener).map { id in
@@ -174,6 +174,9 @@ extension Reactor: EventSink {
         return listeners + connections
     }
 
+    /// The socket that `id` names; `nil` once that connection has ended.
+    public func streamSocket(_ id: SocketID) -> StreamSocket? {
+        guard isOnThread || life == .fresh else {
             refuse("streamSocket(_:)")
             return nil
         }

@@ -32,7 +32,7 @@ final class StreamExtras {
 
     @exclusivity(unchecked) var timeouts = OperationTimeouts()
     var closingManner = ClosingManner.end
-    /// Why nothing can be sent any more, while the peer's last bytes are still read.
+    /// Why nothing can be sent any more, also while the peer's last bytes are still read.
     var sendFailure: SocketError?
     var attempts: [ConnectAttempt] = []
     /// What queued writes send that is no single array.
@@ -44,6 +44,11 @@ final class StreamExtras {
     var phase = DisconnectReport.Phase.connected
     /// A connect that is under way.
     var connecting: ConnectState?
+
+    /// How to close.
+    ///
+    /// After a send that failed, as a reset: an end would tell the peer that what has come is all.
+    var mannerOfClosing: ClosingManner { sendFailure == nil ? closingManner : .reset }
 
     /// Forgets what belongs to one connection.
     func reset() {

@@ -48,7 +48,8 @@ extension StreamSocket {
         removeTimer(reactor)
         // First: the table may be the only one that holds it.
         reactor.bury(self)
-        reactor.table.replaceOwner(of: id, with: Remnant(), kind: .remnant)
+        let remnant = Remnant(extras?.mannerOfClosing ?? .end)
+        reactor.table.replaceOwner(of: id, with: remnant, kind: .remnant)
         if !wasClosing { reactor.work.add(id, to: .close) }
         if reactor.current == id { reactor.current = .none }
         becomeIdle()
@@ -266,4 +267,10 @@ extension StreamSocket {
 }
 
 /// Sits in the slot of a connection that its socket has left, until the descriptor is gone.
-final class Remnant {}
+final class Remnant {
+    let manner: ClosingManner
+
+    init(_ manner: ClosingManner = .end) {
+        self.manner = manner
+    }
+}

@@ -168,15 +168,16 @@ extension StreamSocket {
     ///
     /// What the peer has sent is still there, and is read first.
     private func noteSendFailure(_ error: SocketError, _ reactor: Reactor) {
+        let extras = makeExtras()
+        let isFirst = extras.sendFailure == nil
+        if isFirst { extras.sendFailure = error }
         guard lifecycle.phase == .connected, !reads.isEmpty, inputEnd == nil,
             !lifecycle.peerHasEnded
         else {
             disconnect(because: error, reactor)
             return
         }
-        let extras = makeExtras()
-        guard extras.sendFailure == nil else { return }
-        extras.sendFailure = error
+        guard isFirst else { return }
         obstacles.insert(.isNotOpen)
         setDeadline(.finish, after: lingerLimit, reactor)
     }
@@ -209,9 +210,13 @@ extension StreamSocket {
             // Asked before the callbacks: one may leave this connection for another.
             let id = socketID
             reportFinishedWrites(reactor)
-            let manner = socketID == id ? extras?.closingManner : nil
-            if socketID == id { rememberLocalAddress(reactor) }
-            reactor.backend.close(id, manner ?? .end)
+            guard socketID == id else {
+                // Its slot has another owner, which is asked as well.
+                reactor.perform(.close, for: id)
+                return
+            }
+            rememberLocalAddress(reactor)
+            reactor.backend.close(id, extras?.mannerOfClosing ?? .end)
         case .noteTime(let now):
             noteTime(now, reactor)
         case .expire:

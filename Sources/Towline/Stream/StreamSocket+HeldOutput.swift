@@ -47,9 +47,11 @@ extension StreamSocket {
     ///
     /// The bytes count as waiting ones, and progress is told of them, as of any others; how many
     /// of them one turn sends is bounded by ``TurnBudget/fileBytesPerSocket``. The file may grow
-    /// meanwhile. If it becomes shorter than the range, what was promised to the peer cannot be
-    /// kept, and the connection ends with ``SocketError/system(_:)``, `ENODATA`. Bytes of it that
-    /// change while they are sent, and shortly afterwards, may arrive as either.
+    /// meanwhile. If it becomes shorter than the range, or cannot be read, what was promised to the
+    /// peer cannot be kept: the connection ends with ``SocketError/system(_:)``, such as `ENODATA`,
+    /// and with a reset, so that the peer does not take a part for the whole (a Unix socket has no
+    /// reset). Bytes of it that change while they are sent, and shortly afterwards, may arrive as
+    /// either.
     ///
     /// - Parameters:
     ///   - source: The file; it is held open until the write has ended.
