@@ -8,6 +8,7 @@ private final class Tier: StreamListenerDelegate, StreamSocketDelegate {
     let loop: Loop
     let target: SocketAddress
     private(set) var reports: [SpliceReport] = []
+    private(set) var sockets: [StreamSocket] = []
     private lazy var listener = StreamListener(reactor: loop.reactor, delegate: self)
 
     init(_ loop: Loop, to target: SocketAddress) throws {
@@ -29,6 +30,7 @@ private final class Tier: StreamListenerDelegate, StreamSocketDelegate {
         guard let client = socket.userInfo as? StreamSocket else { return }
         socket.userInfo = nil
         try splice(client, socket) { self.reports.append($0) }
+        sockets = [client, socket]
     }
 }
 
@@ -106,6 +108,33 @@ private struct OtherBytes: Error {
 }
 
 @Suite("Spliced real connections") struct StreamSpliceTests {
+    @Test("L2 A side that moves to another reactor leaves the other to its end, and goes on itself")
+    func moved() throws {
+        final class Echo: StreamSocketDelegate {
+            func socket(_ socket: StreamSocket, didRead bytes: RawSpan, tag: Int) throws {
+                try socket.write(bytes)
+                try socket.read()
+            }
+        }
+        let tied = try Tied()
+        let isTied = try tied.loop.turn { tied.tier.sockets.count == 2 }
+        try #require(isTied)
+        let other = try Reactor.start(Reactor())
+        try tied.tier.sockets[0].move(to: other) { $0.keep(Echo()) }
+        let rest = BackgroundWork { [server = tied.server] in
+            defer { server.finishSending() }
+            return try server.receiveUntilEnd()
+        }
+        let report = try tied.report()
+        #expect(report.reason == .disconnected)
+        #expect(try rest.value() == [])
+        try tied.client.send("alone")
+        #expect(try tied.client.receive(5) == Array("alone".utf8))
+        other.stop()
+        try tied.loop.end()
+        #expect(tied.tier.reports.count == 1)
+    }
+
     @Test("64 MiB each way at once come whole, to a fast reader and to one with a small buffer")
     func bothWays() throws {
         let byteCount = 64 << 20

@@ -308,6 +308,65 @@ private func pattern(_ byteCount: Int, from start: UInt8 = 0) -> [UInt8] {
         #expect(tied.reports.first?.error == nil)
     }
 
+    /// How a program may take a side away from its splice.
+    enum Taking: CaseIterable {
+        case leftInSilence, noDelegate, otherDelegate, keptDelegate
+    }
+
+    @Test(
+        "L2 A side that the program takes away ends the other behind its bytes, and is reported",
+        arguments: Taking.allCases,
+        0...1
+    )
+    func takenAway(taking: Taking, side: Int) throws {
+        let tied = try Tied()
+        try tied.tie()
+        let (socket, other) = (tied.sockets[side], tied.sockets[1 - side])
+        tied.peers[side].send("before")
+        try tied.turn { tied.peers[1 - side].received.count == 6 }
+        let next = Recorder()
+        switch taking {
+        case .leftInSilence: socket.disconnect(notifyingDelegate: false)
+        case .noDelegate: socket.delegate = nil
+        case .otherDelegate: socket.delegate = next
+        case .keptDelegate: socket.keep(next)
+        }
+        #expect(tied.reports.isEmpty, "T2 nothing is called back in a call")
+        try tied.turn { tied.peers[1 - side].sawEnd && other.state == .idle }
+        let report = try #require(tied.reports.first)
+        #expect(report.reason == .disconnected && report.error == nil)
+        #expect((side == 0 ? report.bytesToSecond : report.bytesToFirst) == 6)
+        if taking == .otherDelegate || taking == .keptDelegate {
+            tied.peers[side].send("mine")
+            try tied.turn { next.events == [.didRead(Array("mine".utf8), tag: 0)] }
+        } else {
+            try tied.turn { tied.peers[side].sawEnd && socket.state == .idle }
+        }
+        try tied.end()
+    }
+
+    @Test("L2 A side that is taken away while the other has ended is reported once, later")
+    func lastTakenAway() throws {
+        let tied = try Tied()
+        try tied.tie()
+        // The first has ended, and the second waits for its peer's end.
+        tied.peers[1].stopReading()
+        tied.peers[0].send("x")
+        try tied.turn(for: .milliseconds(20))
+        tied.sockets[0].disconnect()
+        try tied.turn { tied.sockets[0].state == .idle }
+        #expect(tied.sockets[1].state != .idle)
+        tied.sockets[1].disconnect(notifyingDelegate: false)
+        #expect(tied.reports.isEmpty, "T2 nothing is called back in a call")
+        try tied.turn { tied.reports.count == 1 }
+        #expect(tied.reports.first?.reason == .disconnected)
+        // A socket that has left is its program's alone.
+        #expect(throws: SocketError.noDelegate) {
+            try tied.sockets[1].connect(to: .ipv4(.loopback, port: 80))
+        }
+        try tied.end()
+    }
+
     @Test("P1 Bytes that came before are passed on first, and those written before do not count")
     func keptBytes() throws {
         let tied = try Tied()

@@ -12,6 +12,10 @@
 /// taken are passed on first; reads that were paused go on. Their half-close policies and idle
 /// timeouts are the splice's.
 ///
+/// A side that the program takes away, by another delegate or none, by `move(to:then:)` or by
+/// `disconnect(notifyingDelegate: false)`, has ended as far as the splice is concerned: the other
+/// one ends behind its bytes, and the report has what was known of the first at that moment.
+///
 /// - Parameters:
 ///   - first: A connected socket.
 ///   - second: Another one of the same reactor.
@@ -20,7 +24,8 @@
 ///   - halfOpenTimeout: The same once a side has ended; 2 minutes.
 ///   - file: The file of the call, for the error.
 ///   - line: The line of the call, for the error.
-///   - completion: Called once, from the last farewell of the two.
+///   - completion: Called once, from the last farewell of the two; in the next turn if the side
+///     that is left last is taken away.
 /// - Throws: ``SocketError/notConnected`` if one of them is not; ``SocketError/disconnectPending``,
 ///   ``SocketError/writeClosed``; ``SocketError/invalidArgument(_:)`` for one socket twice, sockets
 ///   of two reactors, a socket with reads that wait, or a timeout of no time;
@@ -71,7 +76,7 @@ public struct SpliceReport: Sendable, CustomStringConvertible {
         case complete
         /// Nothing has moved for so long.
         case silent(Duration)
-        /// The program has disconnected a side, or the reactor drains.
+        /// The program has disconnected a side or taken it away, or the reactor drains.
         case disconnected
         /// A side has failed; its report has the error.
         case failed(SpliceSide)
@@ -116,7 +121,7 @@ public struct SpliceReport: Sendable, CustomStringConvertible {
 }
 
 /// The delegate of both sockets, held by them until their ends.
-private final class Splice: StreamSocketDelegate {
+final class Splice: StreamSocketDelegate {
     /// How long a splice whose reactor drains may be silent.
     private static let drainTimeout = Duration.seconds(1)
 
@@ -142,7 +147,8 @@ private final class Splice: StreamSocketDelegate {
 
         /// Whether it reads and writes, as far as it has not ended itself.
         var isOpen: Bool {
-            socket.lifecycle.phase == .connected && !socket.lifecycle.isDisconnectPending
+            report == nil && socket.lifecycle.phase == .connected
+                && !socket.lifecycle.isDisconnectPending
         }
 
         /// Whether what is written to it can still be sent.
@@ -255,7 +261,7 @@ private final class Splice: StreamSocketDelegate {
         // If the other has moved since, it is the one to say when both have been silent.
         if other.isOpen, reactor.recentTime.since(other.lastMoved) < limit { return }
         reason = reason ?? (isDraining ? .disconnected : .silent(limit))
-        for side in [own, other] {
+        for side in [own, other] where side.report == nil {
             if isDraining, side.socket.writes.isEmpty {
                 side.socket.disconnect(.afterWrites)
             } else {
@@ -276,10 +282,26 @@ private final class Splice: StreamSocketDelegate {
         let (own, other) = sides(of: socket)
         own.report = report
         noteReason(of: own, report)
-        guard let first = first.report, let second = second.report else {
+        if other.report == nil { endAlso(other) } else { complete() }
+    }
+
+    /// The program has taken the socket away, and no farewell comes from it.
+    func noteLoss(of socket: StreamSocket, _ report: DisconnectReport, _ reactor: Reactor) {
+        let (own, other) = sides(of: socket)
+        guard own.report == nil else { return }
+        own.report = report
+        reason = reason ?? .disconnected
+        if other.report == nil {
             endAlso(other)
-            return
+        } else {
+            // This is a call of the program's, and nothing is called back within one.
+            nonisolated(unsafe) let splice = self
+            reactor.handle.execute { _ in splice.complete() }
         }
+    }
+
+    private func complete() {
+        guard let first = first.report, let second = second.report else { return }
         completion(
             SpliceReport(
                 reason: reason ?? .complete,

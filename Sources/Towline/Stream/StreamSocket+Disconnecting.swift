@@ -46,6 +46,7 @@ extension StreamSocket {
         let id = socketID
         if reactor.current == id { reactor.gather.removeAll() }
         removeTimer(reactor)
+        leaveSplice(reactor)
         // First: the table may be the only one that holds it.
         reactor.bury(self)
         let remnant = Remnant(extras?.mannerOfClosing ?? .end)
@@ -179,6 +180,22 @@ extension StreamSocket {
             let address = reactor.backend.localAddress(of: socketID)
         else { return }
         makeExtras().localAddress = address
+    }
+
+    /// Tells the splice that the socket belongs to, if any, that it does so no longer.
+    func leaveSplice(_ reactor: Reactor) {
+        guard let splice = relayReference?.takeUnretainedValue().kept as? Splice else { return }
+        let report = DisconnectReport(
+            error: nil,
+            phase: .connected,
+            remoteAddress: peer,
+            elapsed: reactor.recentTime.since(started),
+            receivedByteCount: receivedCount,
+            sentByteCount: writes.finishedEnd,
+            details: .none
+        )
+        splice.noteLoss(of: self, report, reactor)
+        setRelay(nil, reactor)
     }
 
     /// Holds a kept handler weakly from here on: no farewell comes that would let go of it, and it

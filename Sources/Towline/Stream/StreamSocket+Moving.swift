@@ -62,6 +62,7 @@ extension StreamSocket {
         removeTimer(reactor)
         if reactor.current == socketID { reactor.current = .none }
         if let owner = reactor.table.remove(socketID) { reactor.bury(owner) }
+        leaveSplice(reactor)
         extras = nil
         idleClock = IdleClock()
         highWaterMark = Self.defaultHighWaterMark

@@ -198,6 +198,7 @@ public final class StreamSocket {
         }
         set {
             guard let reactor = reactorIfOnThread("delegate") else { return }
+            leaveSplice(reactor)
             if let newValue {
                 setRelay(reactor.relay(to: newValue), reactor)
             } else {
@@ -210,6 +211,7 @@ public final class StreamSocket {
     /// handler object per connection, which nobody else would keep.
     public func keep(_ delegate: any StreamSocketDelegate) {
         guard let reactor = reactorIfOnThread("keep(_:)") else { return }
+        leaveSplice(reactor)
         setRelay(DelegateRelay.make(delegate, keeping: true), reactor)
     }
 
