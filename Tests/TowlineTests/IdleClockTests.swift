@@ -43,6 +43,17 @@ import Testing
         #expect(clock.takeDue(at: at(23)) == [.read])
     }
 
+    @Test("M7: a direction is silent for as long as its limit, and one without a limit never is")
+    func silence() {
+        var clock = clock(read: 10, both: 30)
+        #expect(!clock.isSilent(.read, at: at(9)) && clock.isSilent(.read, at: at(10)))
+        #expect(!clock.isSilent(.write, at: at(1_000)))
+        clock.lastSent = at(5)
+        #expect(!clock.isSilent(.both, at: at(34)) && clock.isSilent(.both, at: at(35)))
+        clock.limits = nil
+        #expect(!clock.isSilent(.read, at: at(1_000)))
+    }
+
     @Test("TM6: a limit of centuries never comes, and nothing overflows")
     func huge() {
         var clock = clock(read: .max - 1)

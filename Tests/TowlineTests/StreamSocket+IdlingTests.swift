@@ -76,6 +76,33 @@ import TowlineTestKit
         try end()
     }
 
+    @Test("M7: what is due together is told only as far as the limits then are", arguments: 0...2)
+    func changedLimits(way: Int) throws {
+        recorder.onEvent = { socket, event in
+            guard case .didIdle = event else { return }
+            switch way {
+            case 0: try socket.setIdleTimeout()
+            case 1: try socket.setIdleTimeout(write: .seconds(9), both: .seconds(9))
+            default: try socket.setIdleTimeout(read: .seconds(1), write: .seconds(1))
+            }
+        }
+        let (socket, _) = try accept {
+            try $0.setIdleTimeout(read: .seconds(1), write: .seconds(1), both: .seconds(1))
+        }
+        let start = network.now
+        network.schedule(after: .milliseconds(1_500)) {}
+        try turn { network.now.since(start) >= .milliseconds(1_500) }
+        #expect(recorder.events == [.didAccept, .didIdle(.read)])
+        recorder.onEvent = nil
+        if way == 1 {
+            try turn { recorder.events.count == 4 }
+            #expect(recorder.events.suffix(2) == [.didIdle(.write), .didIdle(.both)])
+            #expect(network.now.since(start) == .seconds(10), "the limits count from the call")
+        }
+        socket.disconnect()
+        try end()
+    }
+
     @Test("M7: bytes that came while the loop was late are a movement")
     func lateLoop() throws {
         let (_, peer) = try accept { try $0.setIdleTimeout(read: .seconds(5)) }

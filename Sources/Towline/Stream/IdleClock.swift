@@ -76,6 +76,21 @@ struct IdleClock {
         return due
     }
 
+    /// Whether nothing has moved in a direction for as long as its limit now is.
+    ///
+    /// Asked before each is told: what was told before may have set other limits, or made something
+    /// move.
+    func isSilent(_ direction: IdleDirection, at now: MonotonicInstant) -> Bool {
+        guard let limits else { return false }
+        let (last, limit) =
+            switch direction {
+            case .read: (lastReceived, limits.read)
+            case .write: (lastSent, limits.write)
+            case .both: (max(lastReceived, lastSent), limits.both)
+            }
+        return limit != .max && now.nanoseconds - last.nanoseconds >= limit
+    }
+
     /// The first multiple of `limit` behind `last` that has not been told of.
     private func deadline(after last: MonotonicInstant, _ limit: Int64) -> MonotonicInstant {
         guard limit != .max else { return .distantFuture }

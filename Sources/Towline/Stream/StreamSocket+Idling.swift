@@ -81,19 +81,22 @@ extension StreamSocket {
         guard lifecycle.phase == .connected, idleClock.limits != nil else { return }
         let id = socketID
         let due = idleClock.takeDue(at: now)
-        tell(.read, if: due.contains(.read), of: id, reactor)
-        tell(.write, if: due.contains(.write), of: id, reactor)
-        tell(.both, if: due.contains(.both), of: id, reactor)
+        if due.contains(.read) { tell(.read, at: now, of: id, reactor) }
+        if due.contains(.write) { tell(.write, at: now, of: id, reactor) }
+        if due.contains(.both) { tell(.both, at: now, of: id, reactor) }
     }
 
     private func tell(
         _ direction: IdleDirection,
-        if isDue: Bool,
+        at now: MonotonicInstant,
         of id: SocketID,
         _ reactor: Reactor
     ) {
-        // The callback before may have ended the connection, and begun another one.
-        guard isDue, socketID == id, lifecycle.phase == .connected else { return }
+        // The callback before may have ended the connection, and begun another one; or have set
+        // other limits.
+        guard socketID == id, lifecycle.phase == .connected,
+            idleClock.isSilent(direction, at: now)
+        else { return }
         call(reactor) { try $0.didIdle(self, direction) }
     }
 }
