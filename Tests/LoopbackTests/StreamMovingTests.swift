@@ -121,6 +121,48 @@ import Testing
         try half.loop.end()
     }
 
+    @Test("H5: a hang-up that was told before a move is not told again behind it")
+    func hangUp() throws {
+        let pair = try Pair()
+        try pair.peer.send("late")
+        pair.peer.close()
+        #expect(try pair.turn { pair.heard == [.hangUp] })
+        nonisolated(unsafe) let recorder = pair.recorder
+        let arrived = Locked<SocketID?>(nil)
+        try pair.socket.move(to: pair.loop.reactor.handle) { socket in
+            socket.delegate = recorder
+            arrived.withLock { $0 = socket.id }
+        }
+        try pair.loop.turn(times: 5)
+        #expect(pair.heard == [.hangUp])
+        let id = try #require(arrived.withLock { $0 })
+        try pair.loop.reactor.streamSocket(id)?.read(tag: 3)
+        #expect(try pair.turn { recorder.isDisconnected })
+        #expect(pair.heard == [.hangUp, .didRead("late", tag: 3), .didDisconnect(.closedByPeer)])
+        try pair.loop.end()
+    }
+
+    @Test("H4: a socket whose own end was sent takes no write behind a move either")
+    func endedWriting() throws {
+        let pair = try Pair()
+        try pair.socket.shutdownWrite()
+        try pair.loop.turn(times: 2)
+        #expect(try pair.peer.receiveUntilEnd() == [])
+        nonisolated(unsafe) let recorder = pair.recorder
+        recorder.whenRead = { socket, _, _ in
+            #expect(throws: SocketError.writeClosed) { try socket.write("x") }
+        }
+        try pair.socket.move(to: pair.loop.reactor.handle) { socket in
+            socket.delegate = recorder
+            do { try socket.read() } catch { Issue.record("\(error)") }
+        }
+        try pair.loop.turn(times: 2)
+        try pair.peer.send("?")
+        #expect(try pair.turn { pair.heard.count == 1 })
+        #expect(pair.heard == [.didRead("?", tag: 0)])
+        try pair.loop.end()
+    }
+
     @Test("L6: a connection that arrives where nobody takes it is closed")
     func nobody() throws {
         let other = try Reactor.start(Reactor())

@@ -158,7 +158,7 @@ private final class Luggage: @unchecked Sendable {
         highWaterMark = socket.highWaterMark
         // What says something about the connection, and not about this thread's lists.
         obstacles = socket.obstacles.intersection([
-            .isAboveHighWaterMark, .hasDeadline, .readsArePaused,
+            .isAboveHighWaterMark, .hasDeadline, .readsArePaused, .toldHangUp, .hasEndedWriting,
         ])
         unreadBytes = socket.peek { bytes in [UInt8](bytes) }
     }
