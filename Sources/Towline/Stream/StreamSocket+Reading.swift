@@ -71,11 +71,7 @@ extension StreamSocket {
         file: StaticString = #fileID,
         line: UInt = #line
     ) throws(SocketError) -> OperationID {
-        guard length >= 1 else {
-            throw .invalidArgument(
-                InvalidArgument("read(toLength: \(length))", "length must be 1 or more", file, line)
-            )
-        }
+        try Self.check(length, "read(toLength", "length", file, line)
         return try queueRead(.length, length, nil, timeout, tag, file, line)
     }
 
@@ -127,20 +123,25 @@ extension StreamSocket {
         file: StaticString = #fileID,
         line: UInt = #line
     ) throws(SocketError) -> OperationID {
-        guard maxLength >= 1 else {
-            throw .invalidArgument(
-                InvalidArgument(
-                    "readToEnd(maxLength: \(maxLength))",
-                    "maxLength must be 1 or more",
-                    file,
-                    line
-                )
-            )
-        }
+        try Self.check(maxLength, "readToEnd(maxLength", "maxLength", file, line)
         return try queueRead(.end, maxLength, nil, timeout, tag, file, line)
     }
 
     // MARK: Queueing
+
+    /// Refuses a read of less than a byte.
+    static func check(
+        _ length: Int,
+        _ call: StaticString,
+        _ name: StaticString,
+        _ file: StaticString,
+        _ line: UInt
+    ) throws(SocketError) {
+        guard length < 1 else { return }
+        throw .invalidArgument(
+            InvalidArgument("\(call): \(length))", "\(name) must be 1 or more", file, line)
+        )
+    }
 
     /// The limit of a delimiter read.
     static func limit(
@@ -176,16 +177,7 @@ extension StreamSocket {
         _ file: StaticString,
         _ line: UInt
     ) throws(SocketError) -> OperationID {
-        if let maxLength, maxLength < 1 {
-            throw .invalidArgument(
-                InvalidArgument(
-                    "read(maxLength: \(maxLength))",
-                    "maxLength must be 1 or more",
-                    file,
-                    line
-                )
-            )
-        }
+        if let maxLength { try Self.check(maxLength, "read(maxLength", "maxLength", file, line) }
         return try queueRead(.any, maxLength ?? .max, nil, timeout, tag, file, line)
     }
 

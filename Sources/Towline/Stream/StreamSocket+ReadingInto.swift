@@ -29,7 +29,9 @@ extension StreamSocket {
         file: StaticString = #fileID,
         line: UInt = #line
     ) throws(SocketError) -> OperationID {
-        if let maxLength { try Self.check(maxLength, "read(into:maxLength: ", file, line) }
+        if let maxLength {
+            try Self.check(maxLength, "read(into:maxLength", "maxLength", file, line)
+        }
         let target = try Self.target(buffer, offset, file, line)
         return try queueRead(.any, maxLength ?? .max, nil, timeout, tag, file, line, target)
     }
@@ -56,7 +58,7 @@ extension StreamSocket {
         file: StaticString = #fileID,
         line: UInt = #line
     ) throws(SocketError) -> OperationID {
-        try Self.check(length, "read(into:toLength: ", file, line)
+        try Self.check(length, "read(into:toLength", "length", file, line)
         let target = try Self.target(buffer, offset, file, line)
         return try queueRead(.length, length, nil, timeout, tag, file, line, target)
     }
@@ -113,21 +115,9 @@ extension StreamSocket {
         file: StaticString = #fileID,
         line: UInt = #line
     ) throws(SocketError) -> OperationID {
-        try Self.check(maxLength, "readToEnd(into:maxLength: ", file, line)
+        try Self.check(maxLength, "readToEnd(into:maxLength", "maxLength", file, line)
         let target = try Self.target(buffer, offset, file, line)
         return try queueRead(.end, maxLength, nil, timeout, tag, file, line, target)
-    }
-
-    private static func check(
-        _ length: Int,
-        _ call: String,
-        _ file: StaticString,
-        _ line: UInt
-    ) throws(SocketError) {
-        guard length < 1 else { return }
-        throw .invalidArgument(
-            InvalidArgument("\(call)\(length))", "the length must be 1 or more", file, line)
-        )
     }
 
     private static func target(
