@@ -6,12 +6,13 @@ final class Greeter: StreamSocketDelegate {
     init(reactor: Reactor) { self.reactor = reactor }
 
     func socket(_ socket: StreamSocket, didConnectTo address: SocketAddress) throws {
+        print("connected to \(address), saying HELLO")
         try socket.write("HELLO\r\n")
         try socket.read(to: .crlf, maxLength: 512, timeout: .seconds(5), tag: 1)
     }
 
     func socket(_ socket: StreamSocket, didRead line: RawSpan, tag: Int) {
-        print(String(decoding: line))
+        print("answered: \(String(decoding: line))")
         socket.disconnect(.afterWrites)
     }
 

@@ -16,4 +16,5 @@ let reactor = try Reactor()
 let echo = Echo()
 let listener = StreamListener(reactor: reactor, delegate: echo)
 try listener.listen(onPort: 8080)
+for address in listener.localAddresses { print("listening on \(address)") }
 try reactor.run()

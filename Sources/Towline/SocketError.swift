@@ -6,7 +6,8 @@
 /// Values lie behind a reference, so that an error is one word wherever it is passed or kept.
 @nonexhaustive
 public indirect enum SocketError: Error, Sendable, CustomStringConvertible {
-    /// The call cannot be made in this state: a second connect, a listen while listening.
+    /// The call cannot be made in this state: a second connect, a listen while listening, either of
+    /// them before the last callback of the one before.
     case invalidState(StreamSocket.State)
 
     /// An argument is out of its range; the value says which, and where the call stands.
@@ -94,7 +95,7 @@ public indirect enum SocketError: Error, Sendable, CustomStringConvertible {
     /// The error as one line.
     public var description: String {
         switch self {
-        case .invalidState(let state): "call refused: the socket is \(state)"
+        case .invalidState(let state): Self.refusal(in: state)
         case .invalidArgument(let argument): argument.description
         case .noAddressFamilyEnabled: "call refused: no address family is enabled"
         case .noDelegate:
@@ -128,6 +129,20 @@ public indirect enum SocketError: Error, Sendable, CustomStringConvertible {
         case .system(let error): error.description
         case .security(let error): error.description
         case .handler(let error): "a callback threw: \(error)"
+        }
+    }
+
+    /// Why nothing can start in a state, and what to do about it.
+    private static func refusal(in state: StreamSocket.State) -> String {
+        switch state {
+        case .idle: "call refused: nothing is started"
+        case .connecting, .connected:
+            "call refused: the socket is \(state); disconnect() it first, or make another"
+        case .listening:
+            "call refused: the listener listens already; stop() it first, or make another"
+        case .disconnecting:
+            "call refused: the end is under way; start again from its last callback on "
+                + "(didDisconnect, didStopWith), or make another"
         }
     }
 }

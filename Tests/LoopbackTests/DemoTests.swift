@@ -10,7 +10,7 @@ import Testing
         ["client\tdidRead 3: 23 bytes, \"any bytes, however many\""],
         ["server\tdidProgressRead 12: 500000 bytes"],
         ["client\tshouldTimeOutRead 4: "],
-        ["server\tdidDisconnect: ", "closed by peer"],
+        ["server\tdidDisconnect: ", "closed by the peer"],
         ["client\tdidDisconnect: ", "connection refused (ECONNREFUSED)"],
     ]
 

@@ -111,6 +111,9 @@ import Towline
         listener.stop()
         listener.stop()
         #expect(acceptor.stops == [])
+        #expect(throws: SocketError.invalidState(.disconnecting), "not before didStopWith") {
+            try listener.listen(on: address)
+        }
         #expect(try loop.turn { acceptor.stops.count == 1 })
         #expect(acceptor.stops == [nil])
         try peer.send("still here")

@@ -332,7 +332,7 @@ import TowlineTestKit
         #expect(
             "\(report)" == """
                 connect to bx.test:1883 failed while resolving after 41 ms: no such host \
-                (EAI_NONAME)
+                (EAI_NONAME). Is the name spelled right, and known to the name servers in use?
                 """
         )
         network.names["empty.test"] = []

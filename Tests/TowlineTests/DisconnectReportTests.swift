@@ -17,6 +17,19 @@ import Testing
         )
     }
 
+    @Test("A path at which nobody listens has a hint of its own, and only while connecting")
+    func absentPath() throws {
+        let error = SocketError.system(SystemCallError(call: "connect", errno: ENOENT))
+        #expect(
+            report(error, .connecting, .milliseconds(3)).description == """
+                connect to 127.0.0.1:1883 failed while connecting after 3 ms: no such file or \
+                directory (ENOENT). No server listens at this path: is it right, and the server \
+                running?
+                """
+        )
+        #expect(report(error, .connected, .zero).description.hasSuffix("directory (ENOENT)"))
+    }
+
     @Test("Another failure of the kernel has no such hint")
     func otherFailures() {
         let error = SocketError.system(SystemCallError(call: "connect", errno: ENETUNREACH))
@@ -46,7 +59,19 @@ import Testing
     func endedConnections() {
         #expect(
             report(.closedByPeer, .connected, .milliseconds(1_500)).description == """
-                connection with 127.0.0.1:1883 ended while connected after 1500 ms: closed by peer
+                connection with 127.0.0.1:1883 closed by the peer after 1500 ms
+                """
+        )
+        let writes = (1...2).map { IncompleteWrite(tag: $0, bytesWritten: 0, total: 1) }
+        let lists = DisconnectReport.Lists(
+            unreadBytes: [],
+            incompleteReads: [],
+            incompleteWrites: writes,
+            attempts: []
+        )
+        #expect(
+            report(.closedByPeer, .connected, .milliseconds(5), .several(lists)).description == """
+                connection with 127.0.0.1:1883 closed by the peer after 5 ms, with 2 writes unsent
                 """
         )
         let reset = SocketError.system(SystemCallError(call: "recv", errno: ECONNRESET))

@@ -19,10 +19,24 @@ import Testing
 
     /// Every case, some of them with several values, and the line of each.
     private static let texts: [(SocketError, String)] = [
-        (.invalidState(.idle), "call refused: the socket is idle"),
-        (.invalidState(.connecting), "call refused: the socket is connecting"),
-        (.invalidState(.connected), "call refused: the socket is connected"),
-        (.invalidState(.disconnecting), "call refused: the socket is disconnecting"),
+        (.invalidState(.idle), "call refused: nothing is started"),
+        (
+            .invalidState(.connecting),
+            "call refused: the socket is connecting; disconnect() it first, or make another"
+        ),
+        (
+            .invalidState(.connected),
+            "call refused: the socket is connected; disconnect() it first, or make another"
+        ),
+        (
+            .invalidState(.listening),
+            "call refused: the listener listens already; stop() it first, or make another"
+        ),
+        (
+            .invalidState(.disconnecting),
+            "call refused: the end is under way; start again from its last callback on "
+                + "(didDisconnect, didStopWith), or make another"
+        ),
         (
             .invalidArgument(
                 InvalidArgument("read(toLength: 0)", "length must be 1 or more", "Main/A.swift", 7)

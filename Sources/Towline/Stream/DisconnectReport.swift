@@ -109,6 +109,11 @@ public struct DisconnectReport: Sendable, CustomStringConvertible {
             return "connect to \(place) failed while \(phase)\(after): \(connectReason(error))"
         }
         guard let error else { return "connection with \(peer) closed\(after)" }
+        if case .closedByPeer = error {
+            let count = incompleteWrites.count
+            let loss = count == 0 ? "" : ", with \(count) \(count == 1 ? "write" : "writes") unsent"
+            return "connection with \(peer) closed by the peer\(after)\(loss)"
+        }
         return "connection with \(peer) ended while connected\(after): \(reason(error))"
     }
 
@@ -125,7 +130,9 @@ public struct DisconnectReport: Sendable, CustomStringConvertible {
 
     /// Why no connection came about: where the place is a name, with each address that was tried.
     private func connectReason(_ error: SocketError) -> String {
-        if case .resolutionFailed(_, let cause) = error { return cause.description }
+        if case .resolutionFailed(_, let cause) = error {
+            return cause.description + (cause == .noSuchHost ? Self.nameHint : "")
+        }
         guard lists?.requestedPlace != nil, !attempts.isEmpty else { return reason(error) }
         var named = attempts.prefix(Self.namedAttempts).map { attempt in
             let cause = attempt.error
@@ -135,8 +142,8 @@ public struct DisconnectReport: Sendable, CustomStringConvertible {
         let list = named.joined(separator: "; ")
         switch error {
         case .system:
-            let isRefused = attempts.contains { $0.error.name == "ECONNREFUSED" }
-            return list + (isRefused ? Self.refusalHint : "")
+            let hints = attempts.map { hint(for: $0.error) }
+            return list + (hints.first { !$0.isEmpty } ?? "")
         default:
             return "\(error): \(list)"
         }
@@ -145,6 +152,23 @@ public struct DisconnectReport: Sendable, CustomStringConvertible {
     /// A refusal comes from a host that is there.
     private static let refusalHint = ". Is the server running?"
 
+    /// Of a Unix socket's path.
+    private static let pathHint =
+        ". No server listens at this path: is it right, and the server running?"
+
+    /// The name servers answer, and do not know the name.
+    private static let nameHint =
+        ". Is the name spelled right, and known to the name servers in use?"
+
+    /// What a person may look at.
+    private func hint(for error: SystemCallError) -> String {
+        switch error.name {
+        case "ECONNREFUSED": Self.refusalHint
+        case "ENOENT" where phase == .connecting: Self.pathHint
+        default: ""
+        }
+    }
+
     private var after: String {
         let milliseconds = elapsed / .milliseconds(1)
         return milliseconds < 1 ? " after less than 1 ms" : " after \(Int(milliseconds)) ms"
@@ -152,7 +176,7 @@ public struct DisconnectReport: Sendable, CustomStringConvertible {
 
     private func reason(_ error: SocketError) -> String {
         guard case .system(let cause) = error else { return error.description }
-        let hint = cause.name == "ECONNREFUSED" ? Self.refusalHint : ""
+        let hint = hint(for: cause)
         guard cause.purpose == nil else { return cause.description + hint }
         return cause.reason + hint
     }

@@ -163,7 +163,11 @@ extension StreamListener {
         _ line: UInt
     ) throws(SocketError) -> Reactor {
         let reactor = try reference.forCall("listen")
-        guard case .idle = phase else { throw .invalidState(.listening) }
+        switch phase {
+        case .idle: break
+        case .listening: throw .invalidState(.listening)
+        case .leaving, .closing: throw .invalidState(.disconnecting)
+        }
         guard delegateReference != nil else { throw .noDelegate }
         guard backlog >= 1 else {
             let call = "listen(backlog: \(backlog))"

@@ -262,7 +262,8 @@ public final class StreamListener {
         updateAccepting()
     }
 
-    /// Accepts nobody from now on; `didStopWith` follows, and from it on it may listen again.
+    /// Accepts nobody from now on; `didStopWith` follows, and from it on, and not before, the
+    /// listener may listen again.
     ///
     /// A listener that shares its port (``SocketOptions/reusePort``) first accepts who is in its
     /// queue already, which the kernel would reset: until nobody was there in two turns in a row. A
