@@ -25,7 +25,9 @@ import Testing
 
     /// Files that belong to no folder: errors stand right above the system's, and whoever hands out
     /// events knows everybody.
-    private static let rootFiles = ["SocketError.swift": 0.5, "EventDispatch.swift": 100]
+    private static let rootFiles = [
+        "SocketError.swift": 0.5, "SecurityError.swift": 0.5, "EventDispatch.swift": 100,
+    ]
 
     /// Mentions that go up, each with its reason.
     private static let exceptions: [String: Set<String>] = [

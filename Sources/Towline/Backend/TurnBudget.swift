@@ -28,12 +28,20 @@ public struct TurnBudget: Sendable, Hashable {
     /// A close of a connection takes ten times a receive, so a mass farewell must not be one turn.
     public var closings = 512
 
+    /// Handshakes begun, 1 or more; 8.
+    ///
+    /// One takes a hundred times what a receive does; the others wait in line.
+    public var handshakes = 8
+
+    /// Time for the handshakes of all sockets; 4 ms.
+    public var handshakeTime = Duration.milliseconds(4)
+
     /// The usual budget.
     public init() {}
 
     var isValid: Bool {
         receivedBytesPerSocket > 0 && receivesPerSocket > 0 && callbacksPerSocket > 0
             && fileBytesPerSocket > 0 && acceptsPerListener > 0 && jobs > 0 && timers > 0
-            && closings > 0
+            && closings > 0 && handshakes > 0 && handshakeTime > .zero
     }
 }

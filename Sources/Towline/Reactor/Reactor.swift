@@ -62,6 +62,7 @@ public final class Reactor {
     var runningTimer: TimerQueue<TimerWork>.Key?
     /// The bytes behind those that a read was just completed with, where they were received.
     @exclusivity(unchecked) var untaken = UnsafeRawBufferPointer(start: nil, count: 0)
+    @exclusivity(unchecked) var madeSecurityWorkspace: SecurityWorkspace?
     @exclusivity(unchecked) var lastOperation = OperationID.beginRange()
 
     /// The delegate, and the relay to it, that are kept alive for this turn's callbacks.

@@ -33,6 +33,7 @@ class DelegateRelay {
         _ address: SocketAddress,
         _ descriptor: CInt
     ) -> Bool { abstract() }
+    func didSecure(_ socket: StreamSocket) throws { abstract() }
     func didRead(_ socket: StreamSocket, _ bytes: RawSpan, _ tag: Int) throws { abstract() }
     func didRead(_ socket: StreamSocket, _ target: ReadTarget, _ tag: Int) throws { abstract() }
     func didWrite(_ socket: StreamSocket, _ tag: Int) throws { abstract() }
@@ -126,6 +127,10 @@ private final class TypedDelegateRelay<Delegate: StreamSocketDelegate>: Delegate
         reference._withUnsafeGuaranteedRef {
             $0.socket(socket, willConnectTo: address, descriptor: descriptor)
         }
+    }
+
+    override func didSecure(_ socket: StreamSocket) throws {
+        try reference._withUnsafeGuaranteedRef { try $0.socketDidSecure(socket) }
     }
 
     override func didRead(_ socket: StreamSocket, _ bytes: RawSpan, _ tag: Int) throws {

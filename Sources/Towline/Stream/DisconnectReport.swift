@@ -8,7 +8,9 @@ public struct DisconnectReport: Sendable, CustomStringConvertible {
         case resolving
         /// The address was known, the connection not established.
         case connecting
-        /// The connection was established.
+        /// The connection was established, its handshake not over.
+        case securing
+        /// The connection was established, and secured if that was asked for.
         case connected
     }
 
@@ -104,7 +106,10 @@ public struct DisconnectReport: Sendable, CustomStringConvertible {
 
     /// The report as one line.
     public var description: String {
-        guard phase == .connected else {
+        if phase == .securing, let error {
+            return "TLS with \(peer) failed while securing: \(reason(error))"
+        }
+        guard phase == .connected || phase == .securing else {
             guard let error else { return "connect to \(place) was given up while \(phase)" }
             return "connect to \(place) failed while \(phase)\(after): \(connectReason(error))"
         }

@@ -12,6 +12,8 @@ struct OperationTimeouts {
         case read
         /// The current write.
         case write
+        /// The handshake, from the head of the queues on.
+        case handshake
         /// The peer's end after ours, or the last writes after the peer's.
         case finish
     }
@@ -21,6 +23,7 @@ struct OperationTimeouts {
     private var read = MonotonicInstant.distantFuture
     private var write = MonotonicInstant.distantFuture
     private var finish = MonotonicInstant.distantFuture
+    private var handshake = MonotonicInstant.distantFuture
 
     /// The operation that a read or write deadline belongs to, and its time with all extensions.
     private(set) var readOperation: OperationID?
@@ -35,6 +38,7 @@ struct OperationTimeouts {
             case .retry: retry
             case .read: read
             case .write: write
+            case .handshake: handshake
             case .finish: finish
             }
         }
@@ -44,6 +48,7 @@ struct OperationTimeouts {
             case .retry: retry = newValue
             case .read: read = newValue
             case .write: write = newValue
+            case .handshake: handshake = newValue
             case .finish: finish = newValue
             }
         }
@@ -51,7 +56,7 @@ struct OperationTimeouts {
 
     /// The deadline that comes first.
     var earliest: MonotonicInstant {
-        min(connect, retry, read, write, finish)
+        min(connect, retry, read, write, handshake, finish)
     }
 
     /// Whether any deadline runs.

@@ -81,6 +81,11 @@ struct ReadQueue {
         return [first.tag] + rest.all.map(\.tag)
     }
 
+    /// Whether one takes whatever comes.
+    var hasOpenEnded: Bool {
+        count > 0 && (first.kind == .any || rest?.all.contains { $0.kind == .any } ?? false)
+    }
+
     /// Adds a read that takes whatever comes, and waits for ever, to an empty queue.
     @inline(__always)
     mutating func appendFirstPlain(tag: Int, id: OperationID) {

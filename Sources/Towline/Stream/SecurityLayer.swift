@@ -66,14 +66,6 @@ package protocol SecurityLayer: AnyObject {
     func refusal(ofEarlyBytes byteCount: Int) -> (any SecurityError)?
 }
 
-/// An error of a security layer, which knows more of it than the sockets do.
-///
-/// Prints as one line that a person can act on.
-public protocol SecurityError: Error, Sendable, CustomStringConvertible {
-    /// Whether it belongs to the handshake, though that may have been over on our side already.
-    var isOfHandshake: Bool { get }
-}
-
 /// What a security layer has come to.
 package enum SecurityStep {
     /// It has taken everything, and needs more.
@@ -103,46 +95,5 @@ package struct SecurityFacts {
     /// Says, from any thread, that what was waited for is there.
     package let wake: @Sendable () -> Void
     /// Writes a line to the reactor's log.
-    package let note: (LogEvent.Level, StaticString, [String: String]) -> Void
-}
-
-/// Bytes for the peer, as a security layer makes them; one for all layers of a reactor, empty
-/// between their calls.
-package final class SecurityOutput {
-    package private(set) var start: UnsafeMutableRawPointer
-    package private(set) var count = 0
-    private var capacity: Int
-
-    /// An empty output with room for what is mostly made in one call.
-    package init(capacity: Int = 96 * 1024) {
-        self.capacity = capacity
-        start = .allocate(byteCount: capacity, alignment: 64)
-    }
-
-    deinit {
-        start.deallocate()
-    }
-
-    package var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: start, count: count) }
-
-    /// Adds bytes behind the others.
-    package func append(_ bytes: UnsafeRawPointer, count added: Int) {
-        if count + added > capacity { grow(by: added) }
-        // Within the store by the line above.
-        (start + count).copyMemory(from: bytes, byteCount: added)
-        count += added
-    }
-
-    package func removeAll() {
-        count = 0
-    }
-
-    private func grow(by added: Int) {
-        let larger = max(capacity * 2, count + added)
-        let moved = UnsafeMutableRawPointer.allocate(byteCount: larger, alignment: 64)
-        moved.copyMemory(from: start, byteCount: count)
-        start.deallocate()
-        start = moved
-        capacity = larger
-    }
+    package let note: (LogEvent.Level, String, [String: String]) -> Void
 }

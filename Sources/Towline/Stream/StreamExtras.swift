@@ -28,6 +28,9 @@ final class StreamExtras {
     /// Outlives the connection until its farewell has been said.
     var localAddress: SocketAddress?
 
+    /// What has secured the connection; answers until its farewell has been said.
+    var formerSecurity: (any SecurityLayer)?
+
     // Of one connection.
 
     @exclusivity(unchecked) var timeouts = OperationTimeouts()
@@ -44,6 +47,7 @@ final class StreamExtras {
     var phase = DisconnectReport.Phase.connected
     /// A connect that is under way.
     var connecting: ConnectState?
+    @exclusivity(unchecked) var security: SecuredStream?
 
     /// How to close.
     ///
@@ -61,5 +65,7 @@ final class StreamExtras {
         readProgress = 0
         phase = .connected
         connecting = nil
+        formerSecurity = security?.layer
+        security = nil
     }
 }

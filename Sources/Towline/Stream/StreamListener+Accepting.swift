@@ -87,6 +87,7 @@ extension StreamListener {
         socket.inherit(inheritedOptions, halfClosePolicy)
         reactor.beginCallbacks(of: socket.id)
         do {
+            if let secureAccepted { try secureAccepted(socket) }
             try delegate.listener(self, didAccept: socket)
         } catch {
             socket.disconnect(afterThrowing: error, reactor)

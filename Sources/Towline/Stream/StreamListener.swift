@@ -53,6 +53,8 @@ public final class StreamListener {
     var isPausedByUser = false
     var exhaustion = Exhaustion()
 
+    /// Secures each connection before the delegate hears of it.
+    package var secureAccepted: ((StreamSocket) throws(SocketError) -> Void)?
     private var chosenOptions = SocketOptions()
     private var chosenPolicy = HalfClosePolicy.finishWrites
     private var chosenFamilies: Set<AddressFamily> = [.ipv4, .ipv6]

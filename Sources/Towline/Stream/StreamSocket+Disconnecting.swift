@@ -45,6 +45,7 @@ extension StreamSocket {
         endAttempts(reactor)
         let id = socketID
         if reactor.current == id { reactor.gather.removeAll() }
+        if !wasClosing, obstacles.contains(.isSecured) { sayFarewellSecurely(reactor) }
         removeTimer(reactor)
         leaveSplice(reactor)
         // First: the table may be the only one that holds it.
@@ -116,6 +117,7 @@ extension StreamSocket {
             if lifecycle.endsByPeer { setReason(.closedByPeer) }
             obstacles.insert(.isNotOpen)
             if reactor.current == socketID { reactor.gather.removeAll() }
+            if obstacles.contains(.isSecured) { sayFarewellSecurely(reactor) }
             endAttempts(reactor)
             reactor.work.add(socketID, to: .close)
         case .finish:
@@ -127,7 +129,7 @@ extension StreamSocket {
             // callback runs.
             extras?.timeouts.clear(.read)
             extras?.timeouts.clear(.write)
-            reactor.backend.finishSending(socketID)
+            sendEnd(reactor)
             setDeadline(.finish, after: lingerLimit, reactor)
             obstacles.insert(.isPaused)
             resume(reactor)
@@ -140,7 +142,7 @@ extension StreamSocket {
         case .closeReading:
             list(for: .serveAgain, reactor)
         case .sendEnd:
-            reactor.backend.finishSending(socketID)
+            sendEnd(reactor)
         }
     }
 
@@ -265,6 +267,7 @@ extension StreamSocket {
     func forgetAddresses() {
         peer = nil
         extras?.localAddress = nil
+        extras?.formerSecurity = nil
         extras?.requestedHost = nil
         extras?.requestedPlace = nil
     }

@@ -17,10 +17,10 @@ extension StreamSocket {
         case .sent(let byteCount):
             noteSent(byteCount, reactor)
         case .reachedEnd:
-            noteEnd(.ended, reactor)
+            noteReceivedEnd(.ended, reactor)
         case .failed(.receiving, let error):
             reactor.noteIfBug(error, socketID)
-            noteEnd(.failed(.system(error)), reactor)
+            noteReceivedEnd(.failed(.system(error)), reactor)
         case .failed(.sending, let error):
             reactor.noteIfBug(error, socketID)
             noteSendFailure(.system(error), reactor)
@@ -93,7 +93,11 @@ extension StreamSocket {
     private func receiveInGeneral(_ bytes: RawSpan, _ reactor: Reactor) {
         switch lifecycle.phase {
         case .connected:
-            serve(bytes, reactor)
+            if obstacles.contains(.isSecured) {
+                receiveSecured(bytes, reactor)
+            } else {
+                serve(bytes, reactor)
+            }
             settle(reactor)
         case .finishing:
             // Nobody reads any more; what still comes only has to leave the kernel.
@@ -105,10 +109,20 @@ extension StreamSocket {
 
     // MARK: Ends
 
+    private func noteReceivedEnd(_ end: InputEnd, _ reactor: Reactor) {
+        guard obstacles.contains(.isSecured), lifecycle.phase == .connected,
+            let security = extras?.security
+        else {
+            noteEnd(end, reactor)
+            return
+        }
+        noteTransportEnd(end, security, reactor)
+    }
+
     /// The peer's end or a failure came.
     ///
     /// It takes effect behind the last byte in front of it.
-    private func noteEnd(_ end: InputEnd, _ reactor: Reactor) {
+    func noteEnd(_ end: InputEnd, _ reactor: Reactor) {
         obstacles.insert(.inputHasEnded)
         inputEnd = end
         settleBehindEnd(reactor)
@@ -131,7 +145,7 @@ extension StreamSocket {
     }
 
     /// The peer has gone, or sent its end, behind bytes that no read has taken.
-    private func noteHangUp(_ reactor: Reactor) {
+    func noteHangUp(_ reactor: Reactor) {
         if lifecycle.phase == .connected, !obstacles.contains(.toldHangUp) {
             obstacles.insert(.toldHangUp)
             callBack(reactor) { try $0.peerDidHangUp(self) }
@@ -167,11 +181,11 @@ extension StreamSocket {
     /// Nothing can be sent any more.
     ///
     /// What the peer has sent is still there, and is read first.
-    private func noteSendFailure(_ error: SocketError, _ reactor: Reactor) {
+    func noteSendFailure(_ error: SocketError, _ reactor: Reactor) {
         let extras = makeExtras()
         let isFirst = extras.sendFailure == nil
         if isFirst { extras.sendFailure = error }
-        guard lifecycle.phase == .connected, !reads.isEmpty, inputEnd == nil,
+        guard lifecycle.phase == .connected, awaitsInput, inputEnd == nil,
             !lifecycle.peerHasEnded
         else {
             disconnect(because: error, reactor)
@@ -189,6 +203,7 @@ extension StreamSocket {
         switch work {
         case .flush:
             listed.remove(.flush)
+            if obstacles.contains(.isSecured) { encryptMore(reactor) }
             flushQueued(reactor)
             settle(reactor)
         case .connect:
@@ -199,6 +214,7 @@ extension StreamSocket {
                 closeReading(reactor)
             } else {
                 serve(RawSpan(), reactor)
+                if obstacles.contains(.isSecured) { decryptLeftovers(reactor) }
             }
             // The end may have come while reads waited for kept bytes, and they have left some.
             settleBehindEnd(reactor)
@@ -248,7 +264,7 @@ extension StreamSocket {
     }
 
     private func noteSent(_ byteCount: Int, _ reactor: Reactor) {
-        acknowledge(byteCount, reactor)
+        acknowledge(finished(bySending: byteCount, reactor), reactor)
         flushQueued(reactor)
         settle(reactor)
     }
@@ -330,6 +346,10 @@ extension StreamSocket {
             if lifecycle.phase == .finishing { applyEnd(reactor) }
             return
         }
+        if obstacles.contains(.isSecured) {
+            followSecurity(reactor)
+            guard lifecycle.phase == .connected else { return }
+        }
         if writes.hasQueued, !writes.isSending { flushQueued(reactor) }
         followCurrentOperations(reactor)
         // A read that a callback of another kind has asked for; an end waits for it, too.
@@ -340,13 +360,13 @@ extension StreamSocket {
             // The read that the end waited behind was cancelled, or has left some of its bytes.
             list(for: .serveAgain, reactor)
         }
-        if reads.isEmpty, let failure = extras?.sendFailure {
+        if !awaitsInput, let failure = extras?.sendFailure {
             disconnect(because: failure, reactor)
         }
         perform(lifecycle.queuesChanged(queues), reactor)
         guard lifecycle.phase == .connected else { return }
         // While kept bytes wait for their turn, no more are let in: a fast peer would fill memory.
-        if reads.isEmpty || isPausing || kept != nil && listed.contains(.serveAgain) {
+        if !wantsBytes || listed.contains(.serveAgain) && hasLeftBytes {
             pause(reactor)
         } else {
             resume(reactor)
@@ -356,10 +376,10 @@ extension StreamSocket {
     /// What the lifecycle decides by.
     var queues: Lifecycle.Queues {
         Lifecycle.Queues(
-            hasReads: !reads.isEmpty,
+            hasReads: !reads.isEmpty || isSecuring,
             // One that is finished and not told of yet counts: its callback comes first.
-            hasWrites: !writes.isEmpty,
-            hasWritten: writes.acceptedEnd > 0
+            hasWrites: !writes.isEmpty || isSecuring,
+            hasWritten: writes.acceptedEnd > 0 || obstacles.contains(.isSecured)
         )
     }
 }

@@ -152,9 +152,9 @@ extension StreamSocket {
         var sent = 0
         switch output {
         case .pieces(let pieces):
-            for piece in pieces { sent += reactor.backend.send(socketID, holding: piece, from: 0) }
+            for piece in pieces { sent += transmit(holding: piece, reactor) }
         case .file(let file, let range):
-            sent = reactor.backend.send(socketID, file: file, range: range)
+            sent = transmit(file, range, reactor)
         }
         acknowledge(sent, reactor)
     }

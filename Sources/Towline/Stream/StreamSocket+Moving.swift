@@ -15,8 +15,9 @@ extension StreamSocket {
     ///     or has no room, the connection is closed and this is not called.
     /// - Throws: ``SocketError/notConnected`` unless the connection is established;
     ///   ``SocketError/disconnectPending``; ``SocketError/readClosed`` if the peer has ended
-    ///   already; ``SocketError/writesUnderWay`` if the kernel has not taken all that was handed to
-    ///   it; ``SocketError/reactorStopped`` if the other reactor has ended;
+    ///   already; ``SocketError/securing`` while a handshake is to come or not over, or what has
+    ///   come is not decrypted; ``SocketError/writesUnderWay`` if the kernel has not taken all that
+    ///   was handed to it; ``SocketError/reactorStopped`` if the other reactor has ended;
     ///   ``SocketError/wrongThread``. The connection stays here then.
     public func move(
         to handle: ReactorHandle,
@@ -26,6 +27,7 @@ extension StreamSocket {
         guard lifecycle.phase == .connected else { throw .notConnected }
         guard !lifecycle.isDisconnectPending else { throw .disconnectPending }
         guard inputEnd == nil, !obstacles.contains(.inputHasEnded) else { throw .readClosed }
+        if isSecuring || hasLeftovers { throw .securing }
         // Small writes of the callback that runs go first, and mostly at once.
         if reactor.current == socketID { flushGathered(reactor) }
         guard !writes.isSending, extras?.sendFailure == nil,
@@ -159,6 +161,7 @@ private final class Luggage: @unchecked Sendable {
         // What says something about the connection, and not about this thread's lists.
         obstacles = socket.obstacles.intersection([
             .isAboveHighWaterMark, .hasDeadline, .readsArePaused, .toldHangUp, .hasEndedWriting,
+            .isSecured,
         ])
         unreadBytes = socket.peek { bytes in [UInt8](bytes) }
     }

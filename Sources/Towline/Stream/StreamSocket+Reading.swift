@@ -250,11 +250,11 @@ extension StreamSocket {
     func readsChanged(_ reactor: Reactor) {
         guard lifecycle.phase == .connected else { return }
         followCurrentRead(reactor)
-        guard !reads.isEmpty, !obstacles.contains(.readsArePaused) else {
+        guard wantsBytes else {
             pause(reactor)
             return
         }
-        if kept != nil || inputEnd != nil {
+        if kept != nil && !reads.isEmpty || inputEnd != nil || hasLeftovers {
             list(for: .serveAgain, reactor)
         } else {
             resume(reactor)

@@ -4,7 +4,7 @@ internal import TowlineBytes
 extension StreamSocket {
     /// Whether reads may be completed now.
     private var canServe: Bool {
-        lifecycle.phase == .connected && !obstacles.contains(.readsArePaused)
+        lifecycle.phase == .connected && !obstacles.contains(.readsArePaused) && mayRead
     }
 
     /// Delivers kept and fresh bytes to the reads of the queue, in place where one piece holds a

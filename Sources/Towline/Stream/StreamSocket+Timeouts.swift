@@ -12,7 +12,7 @@ extension StreamSocket {
     /// The current read may be another one.
     func followCurrentRead(_ reactor: Reactor) {
         // While reads are paused, no clock runs.
-        let read = obstacles.contains(.readsArePaused) ? nil : reads.current
+        let read = obstacles.contains(.readsArePaused) || !mayRead ? nil : reads.current
         guard read?.timeout ?? .max != .max || extras?.timeouts.readOperation != nil else { return }
         let hasChanged = makeExtras().timeouts.follow(read: read, now: reactor.backend.now)
         if hasChanged { armTimer(reactor) }
@@ -20,7 +20,10 @@ extension StreamSocket {
 
     /// The current write may be another one.
     func followCurrentWrite(_ reactor: Reactor) {
-        let request = writes.unfinishedIndex.map { writes[$0] }
+        let request = writes.unfinishedIndex.flatMap { index in
+            // Behind a handshake, its time has not begun.
+            index >= writes.handedCount && !mayHandOver ? nil : writes[index]
+        }
         guard request?.timeout ?? .max != .max || extras?.timeouts.writeOperation != nil else {
             return
         }
@@ -108,7 +111,7 @@ extension StreamSocket {
 
     private func isOperationLate(at now: MonotonicInstant) -> Bool {
         guard let extras else { return false }
-        return [.connect, .read, .write].contains { extras.timeouts.isDue($0, at: now) }
+        return [.connect, .read, .write, .handshake].contains { extras.timeouts.isDue($0, at: now) }
     }
 
     /// The wait is over, and the deadlines of the operations may still have passed.
@@ -123,8 +126,12 @@ extension StreamSocket {
             rearm(reactor)
             return
         }
+        if let extras, extras.timeouts.isDue(.handshake, at: now) {
+            extras.timeouts.clear(.handshake)
+            endHandshake(reactor)
+        }
         reactor.beginCallbacks(of: socketID)
-        if let extras { askAboutOperations(now, extras, reactor) }
+        if let extras, lifecycle.phase == .connected { askAboutOperations(now, extras, reactor) }
         tellIdle(now, reactor)
         reactor.endCallbacks()
         settle(reactor)

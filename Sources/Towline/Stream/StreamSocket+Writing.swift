@@ -236,6 +236,7 @@ extension StreamSocket {
     private func gather(_ bytes: RawSpan, _ reactor: Reactor) -> Bool {
         guard reactor.current == socketID, lifecycle.phase == .connected, !writes.hasQueued,
             extras?.sendFailure == nil, bytes.byteCount > 0, bytes.byteCount < Self.heldSize,
+            !isSecuring,
             !writes.isSendingBeyond(reactor.gather.count)
         else { return false }
         return bytes.withUnsafeBytes {
@@ -254,7 +255,7 @@ extension StreamSocket {
     func flushGathered(_ reactor: Reactor) {
         let count = reactor.gather.count
         guard count > 0 else { return }
-        let sent = reactor.backend.send(socketID, reactor.gather.start, count: count)
+        let sent = transmit(reactor.gather.start, count: count, reactor)
         reactor.gather.removeAll()
         acknowledge(sent, reactor)
     }
@@ -263,12 +264,12 @@ extension StreamSocket {
     /// what is not handed over can still be cancelled.
     func flushQueued(_ reactor: Reactor) {
         guard lifecycle.phase == .connected, extras?.sendFailure == nil else { return }
-        while writes.hasQueued, !writes.isSending {
+        while writes.hasQueued, !writes.isSending, mayHandOver {
             if writes.isNextHeldApart {
                 sendHeldOutput(reactor)
             } else if writes.nextCount >= Self.heldSize {
                 let bytes = writes.handOver()
-                acknowledge(reactor.backend.send(socketID, holding: bytes, from: 0), reactor)
+                acknowledge(transmit(holding: bytes, reactor), reactor)
             } else {
                 gatherQueued(reactor)
                 flushGathered(reactor)
@@ -280,7 +281,9 @@ extension StreamSocket {
 
     /// Copies small writes together, as many as fit.
     private func gatherQueued(_ reactor: Reactor) {
-        while writes.hasQueued, writes.nextCount < Self.heldSize, !writes.isNextHeldApart {
+        while writes.hasQueued, writes.nextCount < Self.heldSize, !writes.isNextHeldApart,
+            mayHandOver
+        {
             guard reactor.gather.count + writes.nextCount <= 256 * 1024 else { return }
             let bytes = writes.handOver()
             bytes.withUnsafeBytes { bytes in

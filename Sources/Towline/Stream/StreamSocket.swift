@@ -341,4 +341,6 @@ struct Obstacles: OptionSet {
     static let hasEndedWriting = Obstacles(rawValue: 1 << 9)
     /// The user wants no read to go on.
     static let readsArePaused = Obstacles(rawValue: 1 << 10)
+    /// The connection is secured, or is going to be.
+    static let isSecured = Obstacles(rawValue: 1 << 11)
 }

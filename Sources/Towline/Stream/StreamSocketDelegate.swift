@@ -29,6 +29,10 @@ public protocol StreamSocketDelegate: AnyObject {
         descriptor: CInt
     ) -> Bool
 
+    /// The connection is secured: what `startTLS` has asked for is done, and whatever was queued
+    /// behind it begins.
+    func socketDidSecure(_ socket: StreamSocket) throws
+
     /// A read is complete. The bytes are lent for the length of the call; copy what you keep.
     func socket(_ socket: StreamSocket, didRead bytes: RawSpan, tag: Int) throws
 
@@ -134,6 +138,9 @@ extension StreamSocketDelegate {
         socket.noteDefault(.willConnect, of: self)
         return true
     }
+
+    /// Does nothing.
+    public func socketDidSecure(_ socket: StreamSocket) throws {}
 
     /// Does nothing but say so in the log, once for each delegate, at `debug`.
     public func socket(_ socket: StreamSocket, didRead bytes: RawSpan, tag: Int) throws {

@@ -1,0 +1,70 @@
+internal import TowlineBytes
+
+/// What a socket knows of securing its connection, from `startTLS` to its end.
+///
+///     queued ──▶ handshaking ◀──▶ waiting
+///                     └──▶ secured
+///
+/// While *queued*, operations that were asked for before are still to be completed, in the clear;
+/// while *waiting*, the program has to answer, and nothing may be asked of the layer.
+final class SecuredStream {
+    enum Phase {
+        case queued
+        case handshaking
+        case waiting
+        case secured
+    }
+
+    /// Plaintext that is handed over and not encrypted yet.
+    enum Source {
+        case bytes([UInt8], from: Int)
+        case file(OpenFile, Range<Int>)
+    }
+
+    /// Bytes of the peer that are kept while the program has to answer, ciphertext that waits
+    /// before no more is made, and plaintext that is kept without a read.
+    static let window = 64 * 1024
+
+    /// The most plaintext of one record. Source: RFC 8446, section 5.1.
+    static let recordSize = 16 * 1024
+
+    let layer: any SecurityLayer
+    /// Operations with smaller numbers come before the handshake, in the clear.
+    let barrier: OperationID
+    let timeout: Duration
+
+    @exclusivity(unchecked) var phase = Phase.queued
+    /// Bytes of the peer that the layer has not taken yet; `nil` mostly.
+    @exclusivity(unchecked) var input: ByteBuffer?
+    /// Whether the layer has more data than fitted.
+    @exclusivity(unchecked) var hasMore = false
+    /// Nothing more comes of the peer: it has ended in order, or the layer has failed.
+    @exclusivity(unchecked) var inputIsOver = false
+    /// What came behind bytes that the layer has not taken.
+    @exclusivity(unchecked) var inputEnd: StreamSocket.InputEnd?
+    /// The layer has failed, or said farewell: nothing is to be asked of it for the peer.
+    @exclusivity(unchecked) var outputIsOver = false
+    @exclusivity(unchecked) var sources = FIFO<Source>()
+    @exclusivity(unchecked) var ledger = CipherLedger()
+    /// Whether this handshake has had its turn already.
+    @exclusivity(unchecked) var hasBegun = false
+
+    init(_ layer: any SecurityLayer, barrier: OperationID, timeout: Duration) {
+        self.layer = layer
+        self.barrier = barrier
+        self.timeout = timeout
+    }
+
+    /// Whether the handshake is still to come, or not over.
+    var isSecuring: Bool { phase != .secured }
+
+    /// Whether the layer can go on without new bytes of the peer.
+    var hasLeftovers: Bool { hasMore || input != nil }
+
+    func keepInput(_ bytes: RawSpan) {
+        guard !bytes.isEmpty, !inputIsOver else { return }
+        let buffer = input ?? ByteBuffer()
+        buffer.append(bytes)
+        input = buffer
+    }
+}

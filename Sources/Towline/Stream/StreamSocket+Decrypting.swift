@@ -1,0 +1,147 @@
+internal import TowlineBytes
+
+/// The peer's bytes on their way through the security layer to the reads.
+extension StreamSocket {
+    /// Bytes came on a connection that is secured, or is going to be.
+    func receiveSecured(_ bytes: RawSpan, _ reactor: Reactor) {
+        guard let security = extras?.security, security.phase != .queued else {
+            serve(bytes, reactor)
+            return
+        }
+        // Counted as data, when they are decrypted.
+        receivedCount -= bytes.byteCount
+        guard !security.inputIsOver else { return }
+        guard security.phase != .waiting, !security.hasLeftovers, admits(security, reactor) else {
+            security.keepInput(bytes)
+            if security.phase != .waiting { list(for: .serveAgain, reactor) }
+            return
+        }
+        let taken = decrypt(bytes, security, reactor)
+        security.keepInput(bytes.extracting(taken..<bytes.byteCount))
+    }
+
+    /// Goes on with what the layer has not taken yet.
+    func decryptLeftovers(_ reactor: Reactor) {
+        guard lifecycle.phase == .connected, let security = extras?.security,
+            security.phase == .handshaking || security.phase == .secured,
+            security.hasLeftovers, wantsBytes
+        else { return }
+        guard admits(security, reactor) else {
+            list(for: .serveAgain, reactor)
+            return
+        }
+        let id = socketID
+        guard let input = security.input else {
+            _ = decrypt(RawSpan(), security, reactor)
+            return
+        }
+        // Apart, since the layer's end may forget the input.
+        security.input = nil
+        input.consume(input.withBytes { decrypt($0, security, reactor) })
+        guard !input.isEmpty, socketID == id, !security.inputIsOver else { return }
+        security.input = input
+    }
+
+    /// Whether the handshake may take a step in this turn; data always may.
+    private func admits(_ security: SecuredStream, _ reactor: Reactor) -> Bool {
+        guard security.phase == .handshaking else { return true }
+        return reactor.securityWorkspace.admitsHandshake(
+            hasBegun: &security.hasBegun,
+            turn: reactor.counters.turns,
+            reactor.configuration.budget
+        )
+    }
+
+    /// Shows bytes of the peer to the layer, and serves the reads with what it makes of them.
+    ///
+    /// - Returns: How many bytes the layer has taken.
+    private func decrypt(
+        _ bytes: RawSpan,
+        _ security: SecuredStream,
+        _ reactor: Reactor
+    ) -> Int {
+        let id = socketID
+        let workspace = reactor.securityWorkspace
+        // Borrowed until this returns.
+        var input = bytes.storage
+        var rest = reactor.configuration.budget.receivedBytesPerSocket
+        while true {
+            let isHandshake = security.phase == .handshaking
+            let start = isHandshake ? reactor.backend.now() : reactor.waitReturned
+            let (count, step) = security.layer.receive(
+                &input,
+                into: workspace.plaintext,
+                answeringInto: workspace.output
+            )
+            if isHandshake { workspace.note(reactor.backend.now().since(start)) }
+            sendReplies(of: security, reactor)
+            security.hasMore = false
+            if case .hasMore = step { security.hasMore = true }
+            if count > 0 {
+                receivedCount += count
+                deliver(UnsafeRawBufferPointer(rebasing: workspace.plaintext[..<count]), reactor)
+                guard isStill(id, security) else { break }
+            }
+            guard follow(step, of: security, reactor), isStill(id, security) else { break }
+            if case .needsInput = step {
+                endBehindInput(security, reactor)
+                break
+            }
+            rest -= count
+            guard rest > 0, wantsBytes else {
+                // Told in this way, it is gone on with when that is wanted.
+                if case .secured = step { security.hasMore = true }
+                break
+            }
+        }
+        if isStill(id, security), security.hasLeftovers || !input.isEmpty, wantsBytes {
+            list(for: .serveAgain, reactor)
+        }
+        return bytes.byteCount - input.count
+    }
+
+    /// Whether callbacks have left the connection as it was.
+    private func isStill(_ id: SocketID, _ security: SecuredStream) -> Bool {
+        socketID == id && extras?.security === security && lifecycle.phase == .connected
+    }
+
+    /// Serves the reads with data, and sends what their callbacks wrote while it is there.
+    private func deliver(_ data: UnsafeRawBufferPointer, _ reactor: Reactor) {
+        // The workspace is not written to before the next call of a layer.
+        serve(RawSpan(_unsafeBytes: data), reactor)
+        flushGathered(reactor)
+    }
+
+    // MARK: Ends
+
+    /// The transport has ended, or failed.
+    func noteTransportEnd(_ end: InputEnd, _ security: SecuredStream, _ reactor: Reactor) {
+        guard !security.inputIsOver else {
+            // The peer's farewell was told. Whoever still writes learns that nobody listens.
+            if case .failed(let error) = end { noteSendFailure(error, reactor) }
+            return
+        }
+        security.inputEnd = end
+        if security.phase == .secured, security.hasLeftovers {
+            noteHangUp(reactor)
+        } else {
+            endBehindInput(security, reactor)
+            settle(reactor)
+        }
+    }
+
+    /// Lets the transport's end take effect, when the layer has taken all in front of it.
+    private func endBehindInput(_ security: SecuredStream, _ reactor: Reactor) {
+        guard let end = security.inputEnd else { return }
+        security.inputEnd = nil
+        switch end {
+        case .failed(let error):
+            security.inputIsOver = true
+            security.outputIsOver = true
+            if security.isSecuring { makeExtras().phase = .securing }
+            noteEnd(.failed(error), reactor)
+        case .ended, .endedAndRead:
+            _ = follow(security.layer.receiveEnd(), of: security, reactor)
+        }
+    }
+}
