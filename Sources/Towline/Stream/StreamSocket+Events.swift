@@ -168,7 +168,9 @@ extension StreamSocket {
         inputEnd = nil
         switch end {
         case .failed(let error):
-            disconnect(because: extras?.sendFailure ?? error, reactor)
+            // An alert says why nothing more could be sent.
+            let isAlert = if case .security = error { true } else { false }
+            disconnect(because: isAlert ? error : extras?.sendFailure ?? error, reactor)
         case .ended, .endedAndRead:
             if let failure = extras?.sendFailure {
                 disconnect(because: failure, reactor)
