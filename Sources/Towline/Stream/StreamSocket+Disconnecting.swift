@@ -185,6 +185,7 @@ extension StreamSocket {
     }
 
     /// Tells the splice that the socket belongs to, if any, that it does so no longer.
+    @inline(never)
     func leaveSplice(_ reactor: Reactor) {
         guard let splice = relayReference?.takeUnretainedValue().kept as? Splice else { return }
         let report = DisconnectReport(

@@ -228,13 +228,13 @@ extension StreamSocket {
             // Asked before the callbacks: one may leave this connection for another.
             let id = socketID
             reportFinishedWrites(reactor)
-            guard socketID == id else {
-                // Its slot has another owner, which is asked as well.
+            if _fastPath(socketID == id) {
+                rememberLocalAddress(reactor)
+                reactor.backend.close(id, extras?.mannerOfClosing ?? .end)
+            } else {
+                // Its slot has another owner, who knows how to close.
                 reactor.perform(.close, for: id)
-                return
             }
-            rememberLocalAddress(reactor)
-            reactor.backend.close(id, extras?.mannerOfClosing ?? .end)
         case .noteTime(let now):
             noteTime(now, reactor)
         case .expire:

@@ -198,7 +198,8 @@ public final class StreamSocket {
         }
         set {
             guard let reactor = reactorIfOnThread("delegate") else { return }
-            leaveSplice(reactor)
+            // An accepted socket's first delegate takes nobody's place.
+            if relayReference != nil { leaveSplice(reactor) }
             if let newValue {
                 setRelay(reactor.relay(to: newValue), reactor)
             } else {
