@@ -3,30 +3,45 @@
 import Glibc
 import Towline
 
-func echo(_ client: AsyncStreamSocket) async {
-    do {
-        while true { try await client.write(client.read()) }
-    } catch SocketError.closedByPeer {
-        // The usual end.
-    } catch {
-        complain("\(error)")
-    }
-}
+/// Lives on the reactor's thread, so that none of its calls leaves it.
+actor EchoService {
+    private let handle: ReactorHandle
 
-func serve(on handle: ReactorHandle) async {
-    do {
-        let address = SocketAddress.ipv4(.loopback, port: 0)
-        let listener = try await AsyncStreamListener.listen(on: address, on: handle)
-        if let address = listener.localAddress { print("listening on \(address)") }
-        fflush(nil)
-        for try await client in listener.connections {
-            Task(executorPreference: handle.taskExecutor) { await echo(client) }
+    nonisolated var unownedExecutor: UnownedSerialExecutor {
+        handle.serialExecutor.asUnownedSerialExecutor()
+    }
+
+    init(on handle: ReactorHandle) {
+        self.handle = handle
+    }
+
+    func serve() async {
+        do {
+            let address = SocketAddress.ipv4(.loopback, port: 0)
+            let listener = try await AsyncStreamListener.listen(on: address, on: handle)
+            if let address = listener.localAddress { print("listening on \(address)") }
+            fflush(nil)
+            for try await client in listener.connections {
+                Task { await echo(client) }
+            }
+        } catch SocketError.reactorStopped {
+            // SIGTERM.
+        } catch {
+            complain("\(error)")
+            handle.stop()
         }
-    } catch SocketError.reactorStopped {
-        // SIGTERM.
-    } catch {
-        complain("\(error)")
-        handle.stop()
+    }
+
+    private func echo(_ client: AsyncStreamSocket) async {
+        do {
+            try await client.use { connection in
+                while true { try await connection.write(connection.read()) }
+            }
+        } catch SocketError.closedByPeer, SocketError.reactorStopped {
+            // The usual ends.
+        } catch {
+            complain("\(error)")
+        }
     }
 }
 
@@ -41,7 +56,9 @@ do {
     let signals = try SignalSource(reactor: reactor, signals: [SIGTERM, SIGINT]) { _ in
         handle.stop()
     }
-    Task(executorPreference: handle.taskExecutor) { await serve(on: handle) }
+    let service = EchoService(on: handle)
+    // Top-level code is the main actor's, whose thread runs the reactor.
+    Task.detached { await service.serve() }
     try reactor.run()
     withExtendedLifetime(signals) {}
 } catch {

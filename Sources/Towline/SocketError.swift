@@ -40,6 +40,13 @@ public indirect enum SocketError: Error, Sendable, CustomStringConvertible {
     /// A connection cannot move while the kernel has not taken all that was handed to it.
     case writesUnderWay
 
+    /// Another task has the connection to itself: ``AsyncStreamSocket/use(isolation:_:)``.
+    case inUse
+
+    /// Another delegate was set, or the connection was moved: it is no longer this
+    /// ``AsyncStreamSocket``'s.
+    case takenOver
+
     /// As many reads are queued as ``StreamSocket/maxQueuedReads`` allows.
     case readQueueFull(limit: Int)
 
@@ -107,6 +114,8 @@ public indirect enum SocketError: Error, Sendable, CustomStringConvertible {
         case .alreadySecured: "startTLS refused: it was asked for on this connection already"
         case .securing: "move refused: the handshake is not over"
         case .writesUnderWay: "move refused: bytes are still being handed to the kernel"
+        case .inUse: "call refused: another task has the connection to itself"
+        case .takenOver: "the connection was taken over by another delegate"
         case .readQueueFull(let limit):
             "read refused: \(limit) reads are queued, which is the limit"
         case .writeQueueFull(let waiting, let limit):
@@ -217,7 +226,7 @@ extension SocketError: Equatable {
             (.connectTimedOut, .connectTimedOut), (.closedByPeer, .closedByPeer),
             (.delegateGone, .delegateGone), (.writeClosed, .writeClosed),
             (.writesUnderWay, .writesUnderWay), (.alreadySecured, .alreadySecured),
-            (.securing, .securing):
+            (.securing, .securing), (.inUse, .inUse), (.takenOver, .takenOver):
             true
         default:
             // Two different cases. A new case without values must be added to the list above; the

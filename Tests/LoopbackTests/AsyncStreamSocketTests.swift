@@ -4,36 +4,9 @@ import Testing
 import Towline
 
 @Suite("Connections in the async style") struct AsyncStreamSocketTests {
-    /// A reactor on its thread, a connection on it, and a blocking peer at its other end.
-    private struct Line {
-        let handle: ReactorHandle
-        let stream: AsyncStreamSocket
-        let peer: BlockingPeer
-        private let listener: BlockingListener
-
-        init(buffer: CInt? = nil) async throws {
-            handle = try Reactor.start(Reactor())
-            // Tasks share as few threads as there are cores with tests that take a while.
-            listener = try BlockingListener(bufferByteCount: buffer, timeout: .seconds(60))
-            var options = SocketOptions()
-            options.sendBufferSize = buffer
-            stream = try await AsyncStreamSocket.connect(
-                to: listener.address,
-                options: options,
-                on: handle
-            )
-            peer = try listener.accept()
-        }
-
-        func end() async {
-            handle.stop()
-            await handle.ended()
-        }
-    }
-
     @Test("AX4: bytes go and come, from the reactor's own tasks and from any other")
     func conversation() async throws {
-        let line = try await Line()
+        let line = try await AsyncLine()
         try await talk(line.stream, line.peer)
         let task = Task(executorPreference: line.handle.taskExecutor) {
             try await talk(line.stream, line.peer)
@@ -81,7 +54,7 @@ import Towline
     @Test("AX1, AX4: an actor on the reactor reads and writes, whatever its task prefers")
     func actorUses() async throws {
         for isPreferring in [true, false] {
-            let line = try await Line()
+            let line = try await AsyncLine()
             let guest = Guest(on: line.handle)
             let executor = isPreferring ? line.handle.taskExecutor : nil
             let task = Task(executorPreference: executor) { try await guest.echo(line.stream) }
@@ -101,7 +74,7 @@ import Towline
 
     @Test("AX4, O2: reads of several tasks complete in the order they were asked for")
     func severalReaders() async throws {
-        let line = try await Line()
+        let line = try await AsyncLine()
         let stream = line.stream
         let tasks = (0..<10).map { _ in
             Task(executorPreference: line.handle.taskExecutor) {
@@ -117,7 +90,7 @@ import Towline
 
     @Test("AX4: the peer's end is thrown, again and again, and so is a close of one's own")
     func ends() async throws {
-        let line = try await Line()
+        let line = try await AsyncLine()
         line.peer.close()
         for _ in 0..<2 {
             await #expect(throws: SocketError.closedByPeer) { try await line.stream.read() }
@@ -126,7 +99,7 @@ import Towline
         #expect(try await line.stream.ended().error == .closedByPeer)
         await line.end()
 
-        let other = try await Line()
+        let other = try await AsyncLine()
         async let waiting = other.stream.read()
         try await other.stream.write("bye")
         let closer = Task { await other.stream.close() }
@@ -148,7 +121,7 @@ import Towline
 
     @Test("AX4, R9: a cancelled read leaves its bytes, and the connection, for the next")
     func cancelledRead() async throws {
-        let line = try await Line()
+        let line = try await AsyncLine()
         let stream = line.stream
         let task = Task { try await stream.read(to: .lf) }
         try line.peer.send("half a ")
@@ -169,7 +142,7 @@ import Towline
 
     @Test("AX4, W4: a write that the kernel does not take waits, and its rest is sent if cancelled")
     func stalledWrite() async throws {
-        let line = try await Line(buffer: 4_096)
+        let line = try await AsyncLine(buffer: 4_096)
         let stream = line.stream
         let bytes = (0..<4 << 20).map { UInt8(truncatingIfNeeded: $0) }
         let task = Task { try await stream.write(bytes) }
@@ -186,7 +159,7 @@ import Towline
 
     @Test("AX4: many small writes, past what the kernel takes, arrive in order")
     func manyWrites() async throws {
-        let line = try await Line(buffer: 4_096)
+        let line = try await AsyncLine(buffer: 4_096)
         let stream = line.stream
         let count = 20_000
         let writer = Task(executorPreference: line.handle.taskExecutor) {
@@ -200,7 +173,7 @@ import Towline
 
     @Test("AX4, SD1: when the reactor stops, whatever is awaited throws, and all that follows")
     func reactorStops() async throws {
-        let line = try await Line(buffer: 4_096)
+        let line = try await AsyncLine(buffer: 4_096)
         let stream = line.stream
         let handle = line.handle
         let reader = Task { try await stream.read() }
@@ -334,7 +307,7 @@ import Towline
 
     @Test("AX2: an echo on the reactor's executor wakes nobody and leaves the thread for no call")
     func noWakes() async throws {
-        let line = try await Line()
+        let line = try await AsyncLine()
         let stream = line.stream
         let handle = line.handle
         let peer = line.peer

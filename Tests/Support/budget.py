@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures what the released echo-server costs, and fails when that is more than it may be.
+"""Measures what the released echo-server and async-echo cost, and fails where that is too much.
 
 Each figure is printed with its budget. What an echo costs is the difference of two runs that
 differ in their number of messages only, so that start and end cancel out.
@@ -19,6 +19,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SERVER = ROOT / ".build/release/echo-server"
+ASYNC_SERVER = ROOT / ".build/release/async-echo"
 FOLDER = ROOT / ".build/budget"
 LOAD = FOLDER / "load"
 
@@ -50,16 +51,19 @@ def report(what, figure, budget, digits=0):
 
 
 class Server:
-    """A running echo-server, ended in order when the block that uses it ends."""
+    """A running server, ended in order when the block that uses it ends."""
 
-    def __init__(self, *wrapper, options=()):
+    def __init__(self, *wrapper, program=SERVER, options=()):
+        self.name = program.name
+        # The async server takes no options.
+        words = ["--port", "0", *options] if program.name == SERVER.name else []
         self.process = subprocess.Popen(
-            [*wrapper, SERVER, "--port", "0", *options], stdout=subprocess.PIPE, text=True
+            [*wrapper, program, *words], stdout=subprocess.PIPE, text=True
         )
         line = self.process.stdout.readline()
         found = re.fullmatch(r"listening on (.*):(\d+)\n", line)
         if not found:
-            sys.exit(f"budget: echo-server said {line!r} instead of where it listens")
+            sys.exit(f"budget: {self.name} said {line!r} instead of where it listens")
         self.place = found.groups()
         # strace starts the server as its child; valgrind is the server itself.
         first = self.process.pid
@@ -76,9 +80,9 @@ class Server:
             self.process.wait(timeout=60)
         except subprocess.TimeoutExpired:
             self.process.kill()
-            sys.exit("budget: echo-server did not end within 60 s of SIGTERM")
+            sys.exit(f"budget: {self.name} did not end within 60 s of SIGTERM")
         if self.process.returncode != 0:
-            sys.exit(f"budget: echo-server ended with {self.process.returncode}")
+            sys.exit(f"budget: {self.name} ended with {self.process.returncode}")
 
     def run(self, mode, connections, messages):
         """Has the load client send so many messages, and waits until all is closed again."""
@@ -110,9 +114,9 @@ class Server:
     def wait_until_closed(self):
         # What the server still has to do when it is told to end would count in one run only.
         deadline = time.monotonic() + 60
-        while self.descriptors() != self.descriptors_at_start:
+        while self.descriptors() > self.descriptors_at_start:
             if time.monotonic() > deadline:
-                sys.exit("budget: echo-server has not closed its connections within 60 s")
+                sys.exit(f"budget: {self.name} has not closed its connections within 60 s")
             time.sleep(0.01)
 
     def descriptors(self):
@@ -138,12 +142,20 @@ def difference(measure, few, many):
 # Instructions, allocations
 
 
-def calls_and_instructions(mode, connections, messages):
+def without_debug_information(program):
+    """A copy of a program whose debug information valgrind may not be able to read."""
+    copy = FOLDER / program.name
+    subprocess.run(["objcopy", "--strip-debug", program, copy], check=True)
+    return copy
+
+
+def calls_and_instructions(mode, connections, messages, program=SERVER):
     """Instructions of a run, and how often each function was called in it, by callgrind."""
     out = FOLDER / "callgrind.out"
+    readable = without_debug_information(program)
     # Its log says that it does not know epoll_pwait2; the server then waits with epoll_wait.
     options = [f"--callgrind-out-file={out}", "--log-file=/dev/null"]
-    with Server("valgrind", "--tool=callgrind", *options) as server:
+    with Server("valgrind", "--tool=callgrind", *options, program=readable) as server:
         server.run(mode, connections, messages)
     return read_callgrind(out)
 
@@ -184,9 +196,9 @@ def measure_instructions():
 # System calls
 
 
-def system_calls(mode, connections, messages):
+def system_calls(mode, connections, messages, program=SERVER):
     out = FOLDER / "strace.out"
-    with Server("strace", "-f", "-c", "-o", str(out)) as server:
+    with Server("strace", "-f", "-c", "-o", str(out), program=program) as server:
         server.run(mode, connections, messages)
     counts = {}
     for line in out.read_text().splitlines():
@@ -205,13 +217,44 @@ def measure_system_calls():
         crowd = f"{connections} connection" + ("s" if connections > 1 else "")
         report(f"system calls an echo, {crowd}", sum(costs.values()), budget, digits=2)
         report(f"epoll_ctl an echo, {crowd}", costs.get("epoll_ctl", 0), 0, digits=3)
-    # Accept, receive, send, receive the end, close, into the set and out of it: seven, and two waits
-    # that a crowd shares. Now and then an accept finds nobody.
+    # Accept, receive, send, receive the end, close, into the set and out of it: seven, and two
+    # waits that a crowd shares. Now and then an accept finds nobody.
     costs = difference(lambda count: system_calls("connect", 1, count), 500, 5_500)
     report("system calls a connect + echo + close", sum(costs.values()), 9, 2)
     costs = difference(lambda count: system_calls("connect", CROWD, count), 640, 3_200)
     waits = sum(costs.get(name, 0) for name in WAITS)
     report(f"without waits, {CROWD} connections", sum(costs.values()) - waits, 7.1, 2)
+
+
+# The async style
+
+
+# Connections, the most instructions, how many times a delegate's echo that is to be at most, few
+# messages, many.
+ASYNC_ECHOES = ((CROWD, 1_780, 12_800, 44_800), (1, 1_880, 2_000, 12_000))
+ASKED_FACTOR = 3
+
+
+def measure_async():
+    for connections, budget, few, many in ASYNC_ECHOES:
+        costs = [
+            difference(
+                lambda count: calls_and_instructions("pingpong", connections, count, program),
+                few,
+                many,
+            )["instructions"]
+            for program in (SERVER, ASYNC_SERVER)
+        ]
+        crowd = f"{connections} connection" + ("s" if connections > 1 else "")
+        report(f"user instructions an awaited echo, {crowd}", costs[1], budget)
+        times, asked = costs[1] / costs[0], ASKED_FACTOR * costs[0]
+        print(f"  {times:.2f} times a delegate's; asked: {ASKED_FACTOR}, {asked:,.0f}", flush=True)
+        calls = difference(
+            lambda count: system_calls("pingpong", connections, count, ASYNC_SERVER),
+            3_200,
+            16_000,
+        )
+        report(f"futex calls an awaited echo, {crowd}", calls.get("futex", 0), 0, digits=3)
 
 
 # Memory
@@ -285,6 +328,7 @@ GROUPS = {
     "memory": measure_memory,
     "calls": measure_system_calls,
     "instructions": measure_instructions,
+    "async": measure_async,
 }
 
 
@@ -293,8 +337,9 @@ def main():
     unknown = [name for name in names if name not in GROUPS]
     if unknown:
         sys.exit(f"budget: {unknown[0]} is none of {', '.join(GROUPS)}")
-    if not SERVER.exists():
-        sys.exit(f"budget: {SERVER} is absent; `make budget` builds it")
+    for program in (SERVER, ASYNC_SERVER):
+        if not program.exists():
+            sys.exit(f"budget: {program} is absent; `make budget` builds it")
     FOLDER.mkdir(parents=True, exist_ok=True)
     source = pathlib.Path(__file__).with_name("load.c")
     subprocess.run(

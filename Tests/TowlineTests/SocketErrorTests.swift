@@ -70,6 +70,8 @@ import Testing
         (.disconnectPending, "call refused: a disconnect is pending"),
         (.readClosed, "read refused: the peer has sent its end"),
         (.writeClosed, "write refused: the writing side is shut down"),
+        (.inUse, "call refused: another task has the connection to itself"),
+        (.takenOver, "the connection was taken over by another delegate"),
         (.writesUnderWay, "move refused: bytes are still being handed to the kernel"),
         (
             .readQueueFull(limit: 8), "read refused: 8 reads are queued, which is the limit"
@@ -189,6 +191,8 @@ import Testing
             case .readClosed: "readClosed"
             case .writeClosed: "writeClosed"
             case .writesUnderWay: "writesUnderWay"
+            case .inUse: "inUse"
+            case .takenOver: "takenOver"
             case .readQueueFull: "readQueueFull"
             case .writeQueueFull: "writeQueueFull"
             case .wrongThread: "wrongThread"
@@ -207,6 +211,6 @@ import Testing
             case .handler: "handler"
             }
         }
-        #expect(Set(Self.texts.map { name($0.0) }).count == 28)
+        #expect(Set(Self.texts.map { name($0.0) }).count == 30)
     }
 }

@@ -1,4 +1,5 @@
 /// What an `async` read asks for.
+@usableFromInline
 enum AsyncReadKind: Sendable {
     case some(Int?)
     case length(Int)
@@ -10,7 +11,7 @@ enum AsyncReadKind: Sendable {
 /// from a turn.
 // Sendable since everything in it is touched on the reactor's thread only, or, behind the reactor's
 // end, on the one that stands in for it.
-final class AsyncStreamCore: StreamSocketDelegate, @unchecked Sendable {
+final class AsyncStreamCore: QueueOwner, @unchecked Sendable {
     typealias ReadContinuation = UnsafeContinuation<[UInt8], any Error>
     typealias WriteContinuation = UnsafeContinuation<Void, any Error>
 
@@ -22,22 +23,38 @@ final class AsyncStreamCore: StreamSocketDelegate, @unchecked Sendable {
         var continuation: Continuation?
     }
 
+    /// What the operations of the socket itself are tagged with, and those that wait at the gate:
+    /// whatever else comes is somebody else's.
+    static let tag = 0x546F_776C
+    static let gateTag = tag + 1
+
     let socket: StreamSocket
+    let handle: ReactorHandle
     private let jobs: JobQueue
+    /// Who has the connection to itself.
+    ///
+    /// Held by the task that waits there, which says when it has ended.
+    @exclusivity(unchecked) private var gateReference: Unmanaged<ExclusiveGate>?
+    private var gate: ExclusiveGate? { gateReference?.takeUnretainedValue() }
     private var lastNumber = 0
     /// The first read of the queue, apart, so that one at a time costs no memory of its own.
-    private var firstRead: Pending<ReadContinuation>?
+    @exclusivity(unchecked) private var firstRead: Pending<ReadContinuation>?
     private var furtherReads: [Pending<ReadContinuation>] = []
     private var writes: [Pending<WriteContinuation>] = []
     private var waitsForConnection: UnsafeContinuation<Void, any Error>?
     private var waitsForEnd: [(number: Int, UnsafeContinuation<DisconnectReport, any Error>)] = []
     private var isConnected: Bool
-    private var report: DisconnectReport?
+    @exclusivity(unchecked) private var report: DisconnectReport?
+    /// Another delegate has the socket.
+    @exclusivity(unchecked) private var isTakenOver = false
+    /// What leaves the queue does so by this one's doing.
+    private var isCancelling = false
 
     /// The core of a socket, which is connected already if it was accepted.
-    init(_ socket: StreamSocket, _ jobs: JobQueue) {
+    init(_ socket: StreamSocket, _ handle: ReactorHandle) {
         self.socket = socket
-        self.jobs = jobs
+        self.handle = handle
+        jobs = handle.jobs
         isConnected = socket.state == .connected
     }
 
@@ -47,7 +64,6 @@ final class AsyncStreamCore: StreamSocketDelegate, @unchecked Sendable {
 
     /// Does `body` on the reactor's thread; where the reactor has ended, it throws in its calls.
     nonisolated(nonsending) func onReactor<Value: Sendable>(
-        _ handle: ReactorHandle,
         _ body: @Sendable (AsyncStreamCore) async throws -> Value
     ) async throws -> Value {
         try await withTaskExecutorPreference(handle.taskExecutor) { try await body(self) }
@@ -57,6 +73,31 @@ final class AsyncStreamCore: StreamSocketDelegate, @unchecked Sendable {
     func check() throws {
         guard isHere else { throw SocketError.reactorStopped }
         if let report { throw report.error ?? .notConnected }
+        if isTakenOver { throw SocketError.takenOver }
+    }
+
+    /// Refuses calls of all but who has the connection to itself; `nil` for those of the socket.
+    private func check(_ user: ExclusiveGate?) throws {
+        try check()
+        if let gate, gate !== user { throw SocketError.inUse }
+        if let user, user.isCancelled { throw CancellationError() }
+        try Task.checkCancellation()
+    }
+
+    // MARK: Exclusive use
+
+    /// Whether nothing comes any more.
+    private var hasEnded: Bool { report != nil || isTakenOver }
+
+    func beginUse(_ user: ExclusiveGate) throws {
+        try check(user)
+        gateReference = .passUnretained(user)
+        // Reads that were asked for before come first: those of the use queue up behind them.
+        if firstRead == nil { user.open() }
+    }
+
+    func endUse(_ user: ExclusiveGate) {
+        if gate === user { gateReference = nil }
     }
 
     private func takeNumber() -> Int {
@@ -84,10 +125,10 @@ final class AsyncStreamCore: StreamSocketDelegate, @unchecked Sendable {
 
     func read(
         _ kind: AsyncReadKind,
+        as user: ExclusiveGate? = nil,
         isolation: isolated (any Actor)? = #isolation
     ) async throws -> [UInt8] {
-        try check()
-        try Task.checkCancellation()
+        try check(user)
         let number = takeNumber()
         return try await withTaskCancellationHandler {
             _ = isolation
@@ -99,14 +140,7 @@ final class AsyncStreamCore: StreamSocketDelegate, @unchecked Sendable {
 
     private func begin(_ kind: AsyncReadKind, _ number: Int, _ continuation: ReadContinuation) {
         do throws(SocketError) {
-            let id =
-                switch kind {
-                case .some(let limit): try socket.read(maxLength: limit)
-                case .length(let length): try socket.read(toLength: length)
-                case .delimiter(let delimiter, let limit):
-                    try socket.read(to: delimiter, maxLength: limit)
-                case .end(let limit): try socket.readToEnd(maxLength: limit)
-                }
+            let id = try ask(for: kind, tag: Self.tag)
             let read = Pending(id: id, number: number, continuation: continuation)
             if firstRead == nil { firstRead = read } else { furtherReads.append(read) }
         } catch {
@@ -114,10 +148,22 @@ final class AsyncStreamCore: StreamSocketDelegate, @unchecked Sendable {
         }
     }
 
-    nonisolated(nonsending) func write(_ bytes: [UInt8]) async throws {
-        try check()
-        try Task.checkCancellation()
-        switch socket.sendAtOnce(bytes) {
+    func ask(for kind: AsyncReadKind, tag: Int) throws(SocketError) -> OperationID {
+        switch kind {
+        case .some(let limit): try socket.read(maxLength: limit, tag: tag)
+        case .length(let length): try socket.read(toLength: length, tag: tag)
+        case .delimiter(let delimiter, let limit):
+            try socket.read(to: delimiter, maxLength: limit, tag: tag)
+        case .end(let limit): try socket.readToEnd(maxLength: limit, tag: tag)
+        }
+    }
+
+    nonisolated(nonsending) func write(
+        _ bytes: [UInt8],
+        as user: ExclusiveGate? = nil
+    ) async throws {
+        try check(user)
+        switch socket.sendAtOnce(bytes, tag: Self.tag) {
         case .done: return
         case .begun(let id): try await finishWrite(bytes, id)
         case .refused: try await finishWrite(bytes, nil)
@@ -136,7 +182,7 @@ final class AsyncStreamCore: StreamSocketDelegate, @unchecked Sendable {
             try await withUnsafeThrowingContinuation { continuation in
                 do throws(SocketError) {
                     let id: OperationID
-                    if let begun { id = begun } else { id = try socket.write(bytes) }
+                    if let begun { id = begun } else { id = try socket.write(bytes, tag: Self.tag) }
                     writes.append(Pending(id: id, number: number, continuation: continuation))
                 } catch {
                     continuation.resume(throwing: error)
@@ -147,11 +193,17 @@ final class AsyncStreamCore: StreamSocketDelegate, @unchecked Sendable {
         }
     }
 
+    func shutdownWrite(as user: ExclusiveGate? = nil) throws {
+        try check(user)
+        try socket.shutdownWrite()
+    }
+
     nonisolated(nonsending) func close() async {
-        guard isHere, report == nil else { return }
+        guard isHere, !hasEnded else { return }
+        gate?.close(throwing: SocketError.notConnected)
         // Reads of others must not keep it open.
-        failReads(.notConnected)
-        socket.cancelAllReads()
+        failReads(SocketError.notConnected)
+        cancelAllReads()
         socket.disconnect(.afterWrites)
         do {
             _ = try await waitUntilEnded()
@@ -177,9 +229,22 @@ final class AsyncStreamCore: StreamSocketDelegate, @unchecked Sendable {
 
     /// Nobody holds the connection any more.
     func abandon() {
-        guard report == nil else { return }
-        socket.cancelAllReads()
+        guard !hasEnded else { return }
+        cancelAllReads()
         socket.disconnect(.afterWrites)
+    }
+
+    private func cancelAllReads() {
+        isCancelling = true
+        socket.cancelAllReads()
+        isCancelling = false
+    }
+
+    /// Takes an operation back, which stays in the lists here.
+    private func takeBack(_ id: OperationID) -> Bool {
+        isCancelling = true
+        defer { isCancelling = false }
+        return socket.cancel(id)
     }
 
     // MARK: Cancelling, by a job
@@ -193,11 +258,11 @@ final class AsyncStreamCore: StreamSocketDelegate, @unchecked Sendable {
 
     private func cancelRead(_ number: Int) {
         if let read = firstRead, read.number == number {
-            guard socket.cancel(read.id) else { return }
+            guard takeBack(read.id) else { return }
             firstRead = furtherReads.isEmpty ? nil : furtherReads.removeFirst()
             read.continuation?.resume(throwing: CancellationError())
         } else if let index = furtherReads.firstIndex(where: { $0.number == number }),
-            socket.cancel(furtherReads[index].id)
+            takeBack(furtherReads[index].id)
         {
             furtherReads.remove(at: index).continuation?.resume(throwing: CancellationError())
         }
@@ -208,7 +273,7 @@ final class AsyncStreamCore: StreamSocketDelegate, @unchecked Sendable {
         let waiting = writes[index].continuation
         // What has begun goes on, and is told of when it is done; only nobody waits for it.
         writes[index].continuation = nil
-        if socket.cancel(writes[index].id) { writes.remove(at: index) }
+        if takeBack(writes[index].id) { writes.remove(at: index) }
         waiting?.resume(throwing: CancellationError())
     }
 
@@ -226,30 +291,101 @@ final class AsyncStreamCore: StreamSocketDelegate, @unchecked Sendable {
     }
 
     func socket(_ socket: StreamSocket, didRead bytes: RawSpan, tag: Int) throws {
-        takeRead()?.resume(returning: [UInt8](bytes))
+        if tag == Self.gateTag {
+            letUserOn(with: bytes)
+        } else if tag == Self.tag {
+            takeRead()?.resume(returning: [UInt8](bytes))
+        }
     }
 
     func socket(_ socket: StreamSocket, didCancelRead tag: Int, partialBytes: RawSpan) throws {
-        takeRead()?.resume(throwing: SocketError.readClosed)
+        if tag == Self.gateTag {
+            gate?.letOn(throwing: SocketError.readClosed)
+        } else if tag == Self.tag {
+            takeRead()?.resume(throwing: SocketError.readClosed)
+        }
     }
 
     func socket(_ socket: StreamSocket, didWrite tag: Int) throws {
-        guard !writes.isEmpty else { return }
-        writes.removeFirst().continuation?.resume()
+        if tag == Self.gateTag {
+            letUserOn()
+        } else if tag == Self.tag, !writes.isEmpty {
+            writes.removeFirst().continuation?.resume()
+        }
     }
 
     func socket(_ socket: StreamSocket, didDisconnect report: DisconnectReport) {
+        guard !isTakenOver else { return }
         self.report = report
-        let error = report.error ?? .notConnected
         waitsForConnection?.resume(throwing: Self.connectError(report))
         waitsForConnection = nil
+        fail(report.error ?? .notConnected)
+        let waiting = waitsForEnd
+        waitsForEnd = []
+        for (_, continuation) in waiting { continuation.resume(returning: report) }
+    }
+
+    /// Ends whatever is awaited but the end.
+    private func fail(_ error: SocketError) {
+        gate?.close(throwing: error)
         failReads(error)
         let unfinished = writes
         writes = []
         for write in unfinished { write.continuation?.resume(throwing: error) }
+    }
+
+    @inline(__always)
+    private func letUserOn(with bytes: RawSpan) {
+        guard let gateReference, let reactor = socket.reactorUnchecked else { return }
+        gateReference._withUnsafeGuaranteedRef { gate in
+            guard case .bytes = gate.awaited else { return }
+            reactor._withUnsafeGuaranteedRef { gate.letOn(with: bytes, $0) }
+        }
+    }
+
+    private func letUserOn() {
+        guard let gate, case .sent = gate.awaited, let reactor = socket.reactorUnchecked else {
+            return
+        }
+        reactor._withUnsafeGuaranteedRef { gate.letOn($0) }
+    }
+
+    // MARK: Where both styles are mixed
+
+    func wasReplaced() {
+        // Behind the end nobody waits any more, and at the reactor's there is none.
+        guard report == nil, !isTakenOver else { return }
+        isTakenOver = true
+        let error: SocketError = socket.reactorUnchecked == nil ? .reactorStopped : .takenOver
+        waitsForConnection?.resume(throwing: error)
+        waitsForConnection = nil
+        fail(error)
         let waiting = waitsForEnd
         waitsForEnd = []
-        for (_, continuation) in waiting { continuation.resume(returning: report) }
+        for (_, continuation) in waiting { continuation.resume(throwing: error) }
+    }
+
+    func lookForCancelled(in socket: StreamSocket) {
+        guard !isCancelling else { return }
+        switch gate?.awaited {
+        case .bytes(let id)? where !socket.reads.contains(id):
+            gate?.letOn(throwing: CancellationError())
+        case .sent(let id)? where socket.writes.index(of: id) == nil:
+            gate?.letOn(throwing: CancellationError())
+        default:
+            break
+        }
+        let reads = [firstRead].compactMap(\.self) + furtherReads
+        let left = reads.filter { socket.reads.contains($0.id) }
+        firstRead = left.first
+        furtherReads = Array(left.dropFirst())
+        for read in reads where !left.contains(where: { $0.id == read.id }) {
+            read.continuation?.resume(throwing: CancellationError())
+        }
+        for write in writes where socket.writes.index(of: write.id) == nil {
+            write.continuation?.resume(throwing: CancellationError())
+        }
+        writes.removeAll { socket.writes.index(of: $0.id) == nil }
     }
 
     /// Why there is no connection; the kernel's refusal says with whom, as no report comes along.
@@ -269,48 +405,5 @@ final class AsyncStreamCore: StreamSocketDelegate, @unchecked Sendable {
 
     private func failReads(_ error: SocketError) {
         while firstRead != nil { takeRead()?.resume(throwing: error) }
-    }
-}
-
-/// What became of bytes that were offered to the kernel without being queued.
-private enum ImmediateSend {
-    /// The kernel has them all.
-    case done
-    /// Some of them wait; the write is in the queue.
-    case begun(OperationID)
-    /// Something is in front of them, or they cannot be sent: nothing has happened.
-    case refused
-}
-
-extension Obstacles {
-    /// What stands in front of a write.
-    fileprivate static let toSending: Obstacles = [
-        .isNotOpen, .hasPendingWrites, .awaitsDisconnect, .hasEndedWriting,
-    ]
-}
-
-extension StreamSocket {
-    /// Sends bytes straight from where they lie, if nothing waits in front of them.
-    fileprivate func sendAtOnce(_ bytes: [UInt8]) -> ImmediateSend {
-        let count = bytes.count
-        // A large array is likely not to be taken in one piece, and is better held.
-        guard count > 0, count < Self.heldSize, writes.isEmpty,
-            obstacles.isDisjoint(with: .toSending), lifecycle.phase == .connected,
-            extras?.sendFailure == nil, let reactor = reactorUnchecked?.takeUnretainedValue(),
-            reactor.current == .none
-        else { return .refused }
-        let sent = bytes.withUnsafeBytes {
-            // Not empty, so there is a base.
-            reactor.backend.send(socketID, $0.baseAddress.unsafelyUnwrapped, count: count)
-        }
-        let id = reactor.takeOperationID()
-        writes.appendFirstGathered(tag: 0, id: id, count: count)
-        if sent == count {
-            writes.acknowledge(sent)
-            writes.removeOnlyRequest()
-            return .done
-        }
-        acknowledge(sent, reactor)
-        return .begun(id)
     }
 }

@@ -157,9 +157,9 @@ final class AsyncListenerCore: StreamListenerDelegate, @unchecked Sendable {
     }
 
     func listener(_ listener: StreamListener, didAccept socket: StreamSocket) throws {
-        let core = AsyncStreamCore(socket, handle.jobs)
-        socket.keep(core)
-        let stream = AsyncStreamSocket(core, handle)
+        let core = AsyncStreamCore(socket, handle)
+        socket.keep(owner: core)
+        let stream = AsyncStreamSocket(core)
         if waiting.isEmpty {
             surplus.append(stream)
         } else {

@@ -11,16 +11,20 @@
 ///     Task(executorPreference: handle.taskExecutor) { … }
 ///
 /// Reads of several tasks complete in the order they were asked for, and so do writes. Bytes come
-/// as arrays, since a lent span cannot outlive its callback. Behind it is a ``StreamSocket`` whose
-/// delegate is this type; the two styles are not mixed on one socket.
+/// as arrays, since a lent span cannot outlive its callback. One task that has a connection to
+/// itself reads and writes it for a fraction of the cost: ``use(isolation:_:)``.
+///
+/// Behind it is a ``StreamSocket`` with a delegate of its own. Whoever finds that socket by its
+/// ``id`` and sets another delegate, or moves it, takes the connection over: whatever is awaited
+/// here, and each later call, throws ``SocketError/takenOver``. What is cancelled there ends with
+/// `CancellationError` here; the bytes of reads that were asked for there are nobody's.
 ///
 /// Cancelling a task ends its operation with `CancellationError` and leaves the connection open:
 /// what a read has collected stays for the next; a write that has begun is sent to its end. A
 /// connection that nobody holds any more closes behind its writes. When it ends, or the
 /// reactor does, whatever is awaited throws.
 public final class AsyncStreamSocket: Sendable {
-    private let core: AsyncStreamCore
-    private let handle: ReactorHandle
+    let core: AsyncStreamCore
 
     /// The peer.
     public let remoteAddress: SocketAddress?
@@ -31,16 +35,15 @@ public final class AsyncStreamSocket: Sendable {
     /// Names the connection; `handle.execute { $0.streamSocket(id) }` finds its socket.
     public let id: SocketID
 
-    init(_ core: AsyncStreamCore, _ handle: ReactorHandle) {
+    init(_ core: AsyncStreamCore) {
         self.core = core
-        self.handle = handle
         remoteAddress = core.socket.remoteAddress
         localAddress = core.socket.localAddress
         id = core.socket.id
     }
 
     deinit {
-        handle.execute { [core] _ in core.abandon() }
+        core.handle.execute { [core] _ in core.abandon() }
     }
 
     /// Connects to a host by name or address, as
@@ -109,9 +112,9 @@ public final class AsyncStreamSocket: Sendable {
     ) async throws -> AsyncStreamSocket {
         try Task.checkCancellation()
         let core = try await handle.submit { reactor in
-            let core = AsyncStreamCore(StreamSocket(reactor: reactor), handle.jobs)
+            let core = AsyncStreamCore(StreamSocket(reactor: reactor), handle)
             core.socket.options = options
-            core.socket.keep(core)
+            core.socket.keep(owner: core)
             do {
                 try begin(core.socket)
             } catch {
@@ -121,7 +124,7 @@ public final class AsyncStreamSocket: Sendable {
             }
             return core
         }
-        return try await core.onReactor(handle) { core in
+        return try await core.onReactor { core in
             do {
                 try await core.waitUntilConnected()
                 // It, or the reactor, may have ended before this came to run.
@@ -131,7 +134,7 @@ public final class AsyncStreamSocket: Sendable {
                 core.abandon()
                 throw error
             }
-            return AsyncStreamSocket(core, handle)
+            return AsyncStreamSocket(core)
         }
     }
 
@@ -182,7 +185,7 @@ public final class AsyncStreamSocket: Sendable {
 
     private nonisolated(nonsending) func read(_ kind: AsyncReadKind) async throws -> [UInt8] {
         if core.isHere { return try await core.read(kind) }
-        return try await core.onReactor(handle) { try await $0.read(kind) }
+        return try await core.onReactor { try await $0.read(kind) }
     }
 
     // MARK: Writing
@@ -195,7 +198,7 @@ public final class AsyncStreamSocket: Sendable {
         if core.isHere {
             try await core.write(bytes)
         } else {
-            try await core.onReactor(handle) { try await $0.write(bytes) }
+            try await core.onReactor { try await $0.write(bytes) }
         }
     }
 
@@ -211,10 +214,7 @@ public final class AsyncStreamSocket: Sendable {
     ///
     /// - Throws: ``SocketError``.
     public nonisolated(nonsending) func shutdownWrite() async throws {
-        try await core.onReactor(handle) { core in
-            try core.check()
-            try core.socket.shutdownWrite()
-        }
+        try await core.onReactor { try $0.shutdownWrite() }
     }
 
     // MARK: Ending
@@ -224,7 +224,7 @@ public final class AsyncStreamSocket: Sendable {
     /// Reads that wait throw.
     public nonisolated(nonsending) func close() async {
         do {
-            try await core.onReactor(handle) { await $0.close() }
+            try await core.onReactor { await $0.close() }
         } catch {
             // It has ended with the reactor.
         }
@@ -232,7 +232,7 @@ public final class AsyncStreamSocket: Sendable {
 
     /// Ends the connection at once, with a reset; what is awaited throws.
     public func abort() {
-        handle.execute { [core] _ in core.socket.abort() }
+        core.handle.execute { [core] _ in core.socket.abort() }
     }
 
     /// How the connection ended; waits until it has.
@@ -240,6 +240,6 @@ public final class AsyncStreamSocket: Sendable {
     /// - Returns: The report.
     /// - Throws: `CancellationError`; ``SocketError/reactorStopped`` if the reactor has gone.
     public nonisolated(nonsending) func ended() async throws -> DisconnectReport {
-        try await core.onReactor(handle) { try await $0.waitUntilEnded() }
+        try await core.onReactor { try await $0.waitUntilEnded() }
     }
 }

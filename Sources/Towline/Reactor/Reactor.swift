@@ -65,6 +65,9 @@ public final class Reactor {
     @exclusivity(unchecked) var madeSecurityWorkspace: SecurityWorkspace?
     @exclusivity(unchecked) var lastOperation = OperationID.beginRange()
 
+    /// An array that was given away; its memory is used again if nobody has kept it.
+    @exclusivity(unchecked) var spareBytes: [UInt8] = []
+
     /// The delegate, and the relay to it, that are kept alive for this turn's callbacks.
     @exclusivity(unchecked) var pinnedRelay: UnsafeRawPointer?
     @exclusivity(unchecked) var pinnedObject: AnyObject?

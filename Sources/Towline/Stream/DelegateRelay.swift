@@ -1,3 +1,12 @@
+/// A delegate with something of its own in a socket's queues, which it has to answer for.
+protocol QueueOwner: StreamSocketDelegate {
+    /// Another delegate takes its place, or nobody: it hears of nothing any more.
+    func wasReplaced()
+
+    /// Reads or writes have left the queue without a callback.
+    func lookForCancelled(in socket: StreamSocket)
+}
+
 /// Calls one delegate without a retain, a cast or a weak load for each event.
 ///
 /// Sockets hold a relay instead of their delegate; those that share a delegate share its relay.
@@ -17,9 +26,17 @@ class DelegateRelay {
     /// Callbacks that the delegate has shown to leave to their defaults.
     final var skipped: SkippedCallbacks = []
 
+    /// Whether the delegate is a ``QueueOwner``; such are kept.
+    final var hasQueueOwner = false
+
+    /// The delegate, if it has to answer for its reads and writes.
+    @inline(__always)
+    final var queueOwner: (any QueueOwner)? { hasQueueOwner ? kept as? any QueueOwner : nil }
+
     fileprivate init(_ object: AnyObject, keeping: Bool) {
         address = UnsafeRawPointer(Unmanaged.passUnretained(object).toOpaque())
-        self.object = object
+        // A weak reference makes each retain of its object dearer.
+        self.object = keeping ? nil : object
         kept = keeping ? object : nil
     }
 
@@ -27,6 +44,7 @@ class DelegateRelay {
     final var target: AnyObject? { kept ?? object }
 
     func delegate() -> (any StreamSocketDelegate)? { abstract() }
+
     func didConnect(_ socket: StreamSocket, _ address: SocketAddress) throws { abstract() }
     func willConnect(
         _ socket: StreamSocket,

@@ -136,6 +136,10 @@ struct ReadQueue {
         }
     }
 
+    func contains(_ id: OperationID) -> Bool {
+        count > 0 && (first.id == id || placeInRest(of: id) != nil)
+    }
+
     /// Forgets a read, as if it had never been asked for.
     ///
     /// - Returns: Its place, 0 for the current read; `nil` if it is not in the queue.

@@ -14,7 +14,9 @@ extension StreamSocket {
     @discardableResult
     public func cancel(_ id: OperationID) -> Bool {
         guard let reactor = reactorIfOnThread("cancel(_:)"), lifecycle.isOpen else { return false }
-        return cancelRead(id, reactor) || cancelWrite(id, reactor)
+        guard cancelRead(id, reactor) || cancelWrite(id, reactor) else { return false }
+        tellQueueOwner()
+        return true
     }
 
     /// Has a read into a buffer end now, without a callback, and gives the buffer back.
@@ -41,6 +43,7 @@ extension StreamSocket {
         extras?.targets.removeAll()
         reads.removeAll()
         noteCancelledRead(at: 0, reactor)
+        tellQueueOwner()
     }
 
     /// Has all writes end now, without a callback, of which nothing is sent.
@@ -55,6 +58,12 @@ extension StreamSocket {
         }
         writes.cancelAll(from: index)
         noteCancelledWrite(reactor)
+        tellQueueOwner()
+    }
+
+    /// Somebody may wait for what was cancelled.
+    private func tellQueueOwner() {
+        relayReference?.takeUnretainedValue().queueOwner?.lookForCancelled(in: self)
     }
 
     private func cancelRead(_ id: OperationID, _ reactor: Reactor) -> Bool {

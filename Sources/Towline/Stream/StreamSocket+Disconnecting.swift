@@ -277,13 +277,15 @@ extension StreamSocket {
     func detach() {
         becomeIdle()
         origin = .none
+        var handler: DelegateRelay?
         // A kept handler may hold the socket in turn.
         if relayReference?.takeUnretainedValue().kept != nil {
-            relayReference?.release()
+            handler = relayReference?.takeRetainedValue()
             relayReference = nil
         }
         forgetAddresses()
         loseReactor()
+        handler?.queueOwner?.wasReplaced()
     }
 }
 

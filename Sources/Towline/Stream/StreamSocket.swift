@@ -216,10 +216,21 @@ public final class StreamSocket {
         setRelay(DelegateRelay.make(delegate, keeping: true), reactor)
     }
 
+    /// The same for one that is told when it is a delegate no longer.
+    func keep(owner delegate: any QueueOwner) {
+        guard let reactor = reactorIfOnThread("keep(_:)") else { return }
+        let relay = DelegateRelay.make(delegate, keeping: true)
+        relay.hasQueueOwner = true
+        setRelay(relay, reactor)
+    }
+
     func setRelay(_ relay: DelegateRelay?, _ reactor: Reactor) {
         // It may be the one whose callback runs: it lives until the end of the turn.
-        if let old = relayReference { reactor.bury(old.takeRetainedValue()) }
+        let old = relayReference?.takeRetainedValue()
         relayReference = relay.map { .passRetained($0) }
+        guard let old else { return }
+        reactor.bury(old)
+        old.queueOwner?.wasReplaced()
     }
 
     /// A default that does nothing has run, on this delegate's behalf.

@@ -93,6 +93,14 @@ struct WriteQueue {
         handedCount = 1
     }
 
+    /// Counts bytes that were sent without being queued, by an empty queue.
+    @inline(__always)
+    mutating func notePassing(_ byteCount: Int) {
+        acceptedEnd &+= byteCount
+        handedEnd = acceptedEnd
+        finishedEnd = acceptedEnd
+    }
+
     /// Adds a request behind the others; gathered ones are handed over by the next flush.
     mutating func append(_ request: WriteRequest, isGathered: Bool) {
         var request = request
