@@ -85,6 +85,7 @@ let package = Package(
             path: "Tests/Support",
             exclude: [
                 "budget.py", "docs.sh", "examples.py", "journeys.py", "faults.py", "leaks.supp",
+                "make-certs.sh",
                 "load.c",
                 "setup.sh", "threads.supp",
             ],

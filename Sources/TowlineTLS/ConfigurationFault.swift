@@ -29,7 +29,7 @@ public enum ConfigurationFault: Sendable, Hashable, CustomStringConvertible {
     public var description: String {
         switch self {
         case .invalidPeerName(let name):
-            "\"\(Self.escaped(name))\" is neither a host name nor an address"
+            "\"\(OneLine.text(name))\" is neither a host name nor an address"
         case .noServerName:
             "no name to check the server's certificate against; set serverName"
         case .noTrustDelegate:
@@ -39,14 +39,9 @@ public enum ConfigurationFault: Sendable, Hashable, CustomStringConvertible {
             "no trusted roots found. Looked in: \(places.joined(separator: ", "))"
         case .noVersion(let minimum, let maximum):
             "no version is allowed: at least \(minimum), at most \(maximum)"
-        case .invalidValue(let field, let value): "\(field): \"\(Self.escaped(value))\" is refused"
+        case .invalidValue(let field, let value): "\(field): \"\(OneLine.text(value))\" is refused"
         case .decoderHoldsBytes(let count):
             "\(count) bytes that came in clear wait in a decoder"
         }
-    }
-
-    /// The text in one line, whatever it is.
-    private static func escaped(_ text: String) -> String {
-        text.unicodeScalars.map { $0.escaped(asASCII: false) }.joined()
     }
 }

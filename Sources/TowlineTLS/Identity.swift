@@ -22,6 +22,24 @@ public final class Identity: Sendable {
         intermediates = parts.intermediates
         friendlyName = parts.friendlyName
         key = parts.key
+        try checkStrength(securityLevel: 1)
+    }
+
+    /// Sees whether the key and the signatures are worth what a level of the library's asks for.
+    ///
+    /// - Parameter securityLevel: 1 or 2.
+    /// - Throws: ``IdentityError/tooWeak(_:)``.
+    func checkStrength(securityLevel: Int) throws(IdentityError) {
+        let wanted: CInt = securityLevel < 2 ? 80 : 112
+        let bits = withKey { EVP_PKEY_get_security_bits($0) }
+        if bits < wanted {
+            throw .tooWeak("\(certificate.keyType) key of \(certificate.keyBits) bits")
+        }
+        for certificate in [certificate] + intermediates where !certificate.isSelfIssued {
+            if certificate.signatureSecurityBits < wanted {
+                throw .tooWeak("signature on \(certificate)")
+            }
+        }
     }
 
     /// Reads certificates and their key from bytes.
@@ -40,7 +58,11 @@ public final class Identity: Sendable {
         password: String? = nil,
         allowsLegacyAlgorithms: Bool = false
     ) throws(IdentityError) {
-        throw .noCertificate
+        let reader = IdentityReader(
+            password: password,
+            allowsLegacyAlgorithms: allowsLegacyAlgorithms
+        )
+        try self.init(reader.read(certificates: certificateChain, key: privateKey))
     }
 
     /// Reads certificates and their key from one or two files.
@@ -59,7 +81,14 @@ public final class Identity: Sendable {
         password: String? = nil,
         allowsLegacyAlgorithms: Bool = false
     ) throws(IdentityError) {
-        throw .noCertificate
+        let reader = IdentityReader(
+            password: password,
+            allowsLegacyAlgorithms: allowsLegacyAlgorithms
+        )
+        let certificates = try FileBytes.read(certificateFile)
+        var key: [UInt8]?
+        if let privateKeyFile { key = try FileBytes.read(privateKeyFile) }
+        try self.init(reader.read(certificates: certificates, key: key))
     }
 
     /// Reads a PKCS#12 file's bytes.
@@ -76,7 +105,11 @@ public final class Identity: Sendable {
         password: String? = nil,
         allowsLegacyAlgorithms: Bool = false
     ) throws(IdentityError) {
-        throw .noCertificate
+        let reader = IdentityReader(
+            password: password,
+            allowsLegacyAlgorithms: allowsLegacyAlgorithms
+        )
+        try self.init(reader.read(pkcs12: pkcs12))
     }
 
     /// Reads a PKCS#12 file.
@@ -92,7 +125,11 @@ public final class Identity: Sendable {
         password: String? = nil,
         allowsLegacyAlgorithms: Bool = false
     ) throws(IdentityError) {
-        throw .noCertificate
+        let reader = IdentityReader(
+            password: password,
+            allowsLegacyAlgorithms: allowsLegacyAlgorithms
+        )
+        try self.init(reader.read(pkcs12: FileBytes.read(pkcs12File)))
     }
 
     /// The OCSP response that a server staples to its certificate; `nil` for none.

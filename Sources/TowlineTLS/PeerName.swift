@@ -110,6 +110,6 @@ public enum ServerName: Sendable, Hashable {
     /// The host that the socket was told to connect to; its address, where it was told no host.
     case fromConnect
 
-    /// This name or address, as ``PeerName/init(_:)`` reads it, whatever the socket is connected to.
+    /// This name or address (see ``PeerName/init(_:)``), whatever the socket is connected to.
     case name(String)
 }

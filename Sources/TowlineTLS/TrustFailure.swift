@@ -39,8 +39,22 @@ public struct TrustFailure: Error, Sendable, Hashable {
     /// The library's words for its number; empty where it had nothing to say.
     public internal(set) var libraryText: String = ""
 
+    /// Whether it is about a stapled response, which has an alert of its own.
+    var isAboutStaple = false
+
     init(_ reason: Reason) {
         self.reason = reason
+    }
+
+    /// With what there is to say of the certificate that it is about.
+    init(_ reason: Reason, about certificate: Certificate, at depth: Int, clock: UnixTime) {
+        self.reason = reason
+        self.depth = depth
+        self.clock = clock
+        subject = certificate.subject
+        title = certificate.title
+        notBefore = certificate.notBefore
+        notAfter = certificate.notAfter
     }
 
     /// What can be wrong with a certificate.

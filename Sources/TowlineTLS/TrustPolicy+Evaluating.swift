@@ -18,7 +18,6 @@ extension TrustPolicy {
         role: PeerRole,
         stapledResponse: [UInt8]? = nil
     ) -> Result<VerifiedChain, TrustFailure> {
-        guard !chain.isEmpty else { return .failure(TrustFailure(.noCertificate)) }
-        return .failure(TrustFailure(.other))
+        TrustEvaluator(self).evaluate(chain, for: name, role: role, staple: .known(stapledResponse))
     }
 }

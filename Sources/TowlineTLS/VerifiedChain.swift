@@ -2,7 +2,7 @@
 public struct VerifiedChain: Sendable, Hashable {
     /// The peer's own first, the trusted one last.
     ///
-    /// Where nothing was verified (``TrustPolicy/insecureAcceptAny``), these are what the peer sent.
+    /// Where nothing was verified (``TrustPolicy/insecureAcceptAny``), what the peer sent.
     public let certificates: [Certificate]
 
     /// Whether a trusted certificate stands at the end; not so where nothing was verified.

@@ -109,6 +109,7 @@ static inline unsigned char *towline_ASN1_STRING_bytes(ASN1_STRING *string) {
 // How names are printed.
 static const unsigned long towline_XN_FLAG_RFC2253 = XN_FLAG_RFC2253;
 static const unsigned long towline_XN_FLAG_ONELINE = XN_FLAG_ONELINE;
+static const unsigned long towline_XN_FLAG_SPC_EQ = XN_FLAG_SPC_EQ;
 static const unsigned long towline_ASN1_STRFLGS_ESC_MSB = ASN1_STRFLGS_ESC_MSB;
 
 // What a verification looks at.

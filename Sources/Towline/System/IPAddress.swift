@@ -82,6 +82,15 @@ public struct IPv6Address: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
+    /// The address of sixteen bytes as they go over the network.
+    package init(networkBytes bytes: [UInt8]) {
+        precondition(bytes.count == 16, "an address has sixteen bytes")
+        self.init(
+            high: bytes[..<8].reduce(0) { $0 << 8 | UInt64($1) },
+            low: bytes[8...].reduce(0) { $0 << 8 | UInt64($1) }
+        )
+    }
+
     /// The sixteen bytes as they go over the network.
     package var networkBytes: [UInt8] {
         [high, low].flatMap { half in

@@ -1,0 +1,117 @@
+internal import COpenSSL
+
+/// Puts certificates and a key together.
+struct IdentityReader {
+    let password: Password?
+    let allowsLegacyAlgorithms: Bool
+
+    init(password: String?, allowsLegacyAlgorithms: Bool) {
+        self.password = password.map { Password($0) }
+        self.allowsLegacyAlgorithms = allowsLegacyAlgorithms
+    }
+
+    /// Reads certificates, and the key from the second or, without, from the first.
+    func read(certificates: [UInt8], key: [UInt8]?) throws(IdentityError) -> IdentityParts {
+        let found = try Self.certificates(in: certificates)
+        let reader = KeyReader(password: password, allowsLegacyAlgorithms: allowsLegacyAlgorithms)
+        let source = key ?? certificates
+        if PEMBlock.isPEM(source) {
+            guard let key = try reader.key(in: PEMBlock.blocks(in: source)) else { throw .noKey }
+            return try Self.parts(of: found, key: key)
+        }
+        guard key != nil, !source.isEmpty else { throw .noKey }
+        return try Self.parts(of: found, key: try reader.key(der: source))
+    }
+
+    /// Reads a PKCS#12 file's bytes.
+    func read(pkcs12 bytes: [UInt8]) throws(IdentityError) -> IdentityParts {
+        let contents = try contents(ofPKCS12: bytes)
+        guard let key = contents.key else { throw .noKey }
+        guard !contents.certificates.isEmpty else { throw .noCertificate }
+        var parts = try Self.parts(of: contents.certificates, key: key)
+        parts.friendlyName = contents.friendlyName
+        return parts
+    }
+
+    func contents(ofPKCS12 bytes: [UInt8]) throws(IdentityError) -> PKCS12Reader.Contents {
+        try PKCS12Reader(password: password, allowsLegacyAlgorithms: allowsLegacyAlgorithms)
+            .read(bytes)
+    }
+
+    private static func certificates(in bytes: [UInt8]) throws(IdentityError) -> [Certificate] {
+        if PEMBlock.isPEM(bytes) { return try Certificate.certificates(pem: bytes) }
+        // Text without a block has no certificate; bytes that begin a sequence are a damaged one.
+        guard bytes.first == 0x30 else { throw .noCertificate }
+        return [try Certificate(der: bytes)]
+    }
+
+    /// Finds the certificate of the key, and puts the others in the order in which they are sent.
+    private static func parts(
+        of certificates: [Certificate],
+        key: LibraryObject
+    ) throws(IdentityError) -> IdentityParts {
+        LibraryErrors.clear()
+        defer { LibraryErrors.clear() }
+        let place = certificates.firstIndex { certificate in
+            certificate.withPointer { X509_check_private_key($0, key.pointer) == 1 }
+        }
+        guard let place else { throw .keyMismatch }
+        var rest = certificates
+        let leaf = rest.remove(at: place)
+        return IdentityParts(
+            certificate: leaf,
+            intermediates: inOrder(rest, above: leaf),
+            friendlyName: nil,
+            key: key
+        )
+    }
+
+    /// Each after the one that it has issued; those that have issued none stand at the end.
+    private static func inOrder(
+        _ certificates: [Certificate],
+        above leaf: Certificate
+    ) -> [Certificate] {
+        var rest = certificates.filter { $0 != leaf }
+        var chain: [Certificate] = []
+        var current = leaf
+        while let place = rest.firstIndex(where: { $0.hasIssued(current) }) {
+            current = rest.remove(at: place)
+            chain.append(current)
+        }
+        return chain + rest
+    }
+}
+
+extension Certificate {
+    /// Whether this one's names and key identifiers say that it has issued another.
+    func hasIssued(_ other: Certificate) -> Bool {
+        withPointer { issuer in
+            other.withPointer { X509_check_issued(issuer, $0) == X509_V_OK }
+        }
+    }
+
+    /// Reads the certificates of a PKCS#12 file's bytes, such as to trust them; a key that is with
+    /// them is passed over.
+    ///
+    /// - Parameters:
+    ///   - pkcs12: The bytes.
+    ///   - password: What they are protected by; without one, no password and an empty one are
+    ///     tried.
+    ///   - allowsLegacyAlgorithms: Whether they may be protected by an algorithm that is not safe
+    ///     any more.
+    /// - Returns: The certificates in their order, at least one.
+    /// - Throws: ``IdentityError``.
+    public static func certificates(
+        pkcs12: [UInt8],
+        password: String? = nil,
+        allowsLegacyAlgorithms: Bool = false
+    ) throws(IdentityError) -> [Certificate] {
+        let reader = IdentityReader(
+            password: password,
+            allowsLegacyAlgorithms: allowsLegacyAlgorithms
+        )
+        let certificates = try reader.contents(ofPKCS12: pkcs12).certificates
+        if certificates.isEmpty { throw .noCertificate }
+        return certificates
+    }
+}

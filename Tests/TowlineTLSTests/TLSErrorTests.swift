@@ -1,0 +1,83 @@
+import Testing
+import Towline
+import TowlineTLS
+
+@Suite("TLS errors") struct TLSErrorTests {
+    @Test("E7 Each error prints as one line that a person can act on")
+    func texts() {
+        let texts: [(TLSError, String)] = [
+            (
+                .notTLS(firstBytes: Array("220 mail.test ESMTP\r\n".utf8)),
+                "peer did not answer with TLS (wrong version number); the first bytes look like "
+                    + "\"220 mail.test ES\", which is SMTP or FTP"
+            ),
+            (
+                .notTLS(firstBytes: Array("HTTP/1.1 400 Bad".utf8)),
+                "peer did not answer with TLS (wrong version number); the first bytes look like "
+                    + "\"HTTP/1.1 400 Bad\", which is HTTP"
+            ),
+            (.notTLS(firstBytes: []), "peer did not answer with TLS (wrong version number)"),
+            (
+                .notTLS(firstBytes: [0, 34, 200, 65, 10, 66]),
+                "peer did not answer with TLS (wrong version number); the first bytes look like "
+                    + "\"...A\""
+            ),
+            (
+                .alert(TLSAlert(code: 40, offered: [.tls13, .tls12]), from: .peer),
+                "peer sent alert 40 handshake failure; we offered TLS 1.3, 1.2"
+            ),
+            (.alert(.certificateRequired, from: .peer), "peer sent alert 116 certificate required"),
+            (.alert(TLSAlert(code: 200), from: .us), "we sent alert 200"),
+            (
+                .noAgreement(.version([.tls13])),
+                "no version of TLS in common; ours: TLS 1.3"
+            ),
+            (.noAgreement(.applicationProtocol), "no application protocol in common"),
+            (.interrupted, "peer ended the connection before it was secure"),
+            (
+                .truncated(bytes: 12),
+                "connection ended after 12 bytes without a close_notify; data may be missing"
+            ),
+            (
+                .timedOut(.trust),
+                "handshake timed out waiting for the answer whether to trust the peer"
+            ),
+            (
+                .unexpectedPlaintext(byteCount: 9),
+                "peer sent 9 bytes in clear behind its consent to TLS; they were dropped"
+            ),
+            (.identity(.wrongPassword), "identity: the password is wrong"),
+            (
+                .configuration(.invalidPeerName("a\nb\0")),
+                "\"a\\u{a}b\\u{0}\" is neither a host name nor an address"
+            ),
+            (
+                .configuration(
+                    .noTrustedRoots(lookedIn: ["SSL_CERT_FILE (unset)", "/a (not there)"])
+                ),
+                "no trusted roots found. Looked in: SSL_CERT_FILE (unset), /a (not there)"
+            ),
+            (
+                .library(code: 0x0A00_0102, reason: "unsupported protocol"),
+                "OpenSSL failed: unsupported protocol (code 167772418)"
+            ),
+        ]
+        for (error, text) in texts {
+            #expect(error.description == text)
+        }
+    }
+
+    @Test("A socket's error carries one, and compares by its text")
+    func inSocketError() {
+        let error: any SecurityError = TLSError.interrupted
+        #expect(error.isOfHandshake && "\(error)" == TLSError.interrupted.description)
+        #expect(!(TLSError.truncated(bytes: 1) as any SecurityError).isOfHandshake)
+    }
+
+    @Test("Alerts are equal by their codes")
+    func alerts() {
+        #expect(TLSAlert(code: 48, offered: [.tls13]) == .unknownCA)
+        #expect(TLSAlert.unknownCA != .badCertificate)
+        #expect(TLSError.alert(.init(code: 48, isOfHandshake: true), from: .peer).isOfHandshake)
+    }
+}
