@@ -16,8 +16,10 @@
 #include <openssl/ec.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
+#include <openssl/kdf.h>
 #include <openssl/ocsp.h>
 #include <openssl/opensslv.h>
+#include <openssl/params.h>
 #include <openssl/pem.h>
 #include <openssl/pkcs12.h>
 #include <openssl/provider.h>
@@ -29,10 +31,12 @@
 #include <openssl/x509v3.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <time.h>
 
 #include "COpenSSL+Certificates.h"
 #include "COpenSSL+Library.h"
+#include "COpenSSL+Secrets.h"
 #include "COpenSSL+Sessions.h"
 
 #endif

@@ -9,7 +9,7 @@ internal import Glibc
 /// - Returns: Whether it could be started.
 ///
 /// Source: pthread_create(3), pthread_setname_np(3).
-func startThread(named name: String, _ body: @escaping @Sendable () -> Void) -> Bool {
+package func startThread(named name: String, _ body: @escaping @Sendable () -> Void) -> Bool {
     var attributes = pthread_attr_t()
     pthread_attr_init(&attributes)
     defer { pthread_attr_destroy(&attributes) }
