@@ -9,7 +9,7 @@ extension TLSSession {
         into plaintext: UnsafeMutableRawBufferPointer
     ) -> (byteCount: Int, step: SecurityStep) {
         guard let handle else { return (0, fail(.configuration(.noIdentity))) }
-        if wantsRekey { sendKeyUpdate(handle) }
+        if wantsRekey { sendKeyUpdate() }
         var count = 0
         while count < plaintext.count {
             ERR_clear_error()
@@ -123,24 +123,40 @@ extension TLSSession {
 
     // MARK: Keys
 
-    /// Asks for new keys in both directions when the session is called next.
-    ///
-    /// - Returns: Whether the version has a way to ask for them.
-    func requestKeyUpdate() -> Bool {
-        guard case .open = stage, let handle,
-            SSL_version(handle) >= CInt(TLSVersion.tls13.rawValue)
-        else { return false }
-        wantsRekey = true
-        facts?.wake()
-        return true
+    /// Whether the version has a way to ask for new keys.
+    var canUpdateKeys: Bool {
+        guard let handle else { return false }
+        return SSL_version(handle) >= CInt(TLSVersion.tls13.rawValue)
     }
 
-    private func sendKeyUpdate(_ handle: OpaquePointer) {
+    /// Asks for new keys in both directions.
+    func updateKeys(into output: SecurityOutput) {
+        guard case .open = stage else { return }
+        wire.pointee.lend(UnsafeRawBufferPointer(start: nil, count: 0), output)
+        defer { wire.pointee.endLoan() }
+        wantsRekey = true
+        sendKeyUpdate()
+    }
+
+    private func sendKeyUpdate() {
         // Behind half a message of the peer's it has to wait.
-        guard SSL_in_init(handle) == 0 else { return }
+        guard let handle, SSL_in_init(handle) == 0 else { return }
         wantsRekey = false
         LibraryErrors.clear()
         if SSL_key_update(handle, SSL_KEY_UPDATE_REQUESTED) == 1 { _ = SSL_do_handshake(handle) }
         LibraryErrors.clear()
+    }
+
+    // MARK: Facts
+
+    /// How the connection is secured, once it is.
+    var currentInfo: TLSInfo? {
+        if info == nil, handle.map({ SSL_is_init_finished($0) == 1 }) == true {
+            switch stage {
+            case .open, .ended: info = TLSInfo(self)
+            default: break
+            }
+        }
+        return info
     }
 }
