@@ -120,8 +120,9 @@ func sealTicket(
     let place = keys.firstIndex { $0.bytes.prefix(TicketKey.nameByteCount).elementsEqual(wanted) }
     guard let place else { return 0 }
     guard use(keys[place], vector, cipher, mac, 0) else { return -1 }
-    // 2: good, and to be replaced by one of the newest key.
-    return place == 0 ? 1 : 2
+    // 2: good, and to be replaced: by one of the newest key, or as it is used only once.
+    let isUsedOnce = SSL_version(handle) >= CInt(TLSVersion.tls13.rawValue)
+    return place == 0 && !isUsedOnce ? 1 : 2
 }
 
 private func use(

@@ -197,7 +197,9 @@ extension TLSSession {
         // It would come without a staple.
         if case .staple(.required) = context.configuration.trust.revocation { return }
         guard let kept = sessions.take(for: key) else { return }
-        _ = SSL_set_session(handle, kept.pointer)
+        // A connection that breaks spoils its session, which others may still use.
+        guard let own = kept.isUsedOnce ? kept : KeptSession(copying: kept.pointer) else { return }
+        _ = SSL_set_session(handle, own.pointer)
     }
 
     /// Keeps a session for later ones, if the peer is trusted.

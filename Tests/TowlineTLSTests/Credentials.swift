@@ -34,4 +34,31 @@ struct Credentials {
         configuration.trust = .anchors(try roots())
         return configuration
     }
+
+    /// A server that asks its clients for certificates of the script's root.
+    func askingServer(
+        _ authentication: TLSConfiguration.ClientAuthentication = .required
+    ) throws -> TLSConfiguration {
+        var configuration = TLSConfiguration.server(try server("good"))
+        configuration.clientAuthentication = authentication
+        configuration.trust = .anchors(try roots())
+        return configuration
+    }
+
+    /// A client and a server that trust each other, unless they are changed.
+    func pair(
+        _ version: TLSVersion = .tls13,
+        _ handing: Handing = .whole,
+        change: (inout TLSConfiguration, inout TLSConfiguration) throws -> Void = { _, _ in }
+    ) throws -> MemoryPair {
+        var client = try trustingClient()
+        var server = TLSConfiguration.server(try server("good"))
+        client.maximumVersion = version
+        try change(&client, &server)
+        return MemoryPair(
+            try MemoryEnd(client, host: "good.test"),
+            try MemoryEnd(server, isAccepted: true),
+            handing
+        )
+    }
 }

@@ -88,6 +88,11 @@ final class MemoryEnd {
         note(session.receiveEnd())
     }
 
+    /// Has the session called again.
+    func wakeUp() {
+        woken.withLock { $0 += 1 }
+    }
+
     /// Calls the session again if it has been woken.
     ///
     /// - Returns: Whether it had been.
@@ -239,5 +244,19 @@ final class MemoryPair {
         record(bytes)
         for piece in handing.pieces(of: bytes) { target.receive(piece) }
         return !bytes.isEmpty
+    }
+}
+
+extension MemoryEnd {
+    /// Answers the question whether to trust the peer, as a delegate would.
+    func answer(_ isTrusted: Bool) {
+        guard let question = session.question, let facts = session.facts else {
+            Issue.record("nothing was asked")
+            return
+        }
+        _ = question.answer.await(facts.wake)
+        question.answer.give(isTrusted)
+        // Known at once, whoever gives it.
+        wakeUp()
     }
 }

@@ -11,29 +11,13 @@ import Testing
         credentials = try Credentials()
     }
 
-    private func pair(
-        _ version: TLSVersion = .tls13,
-        _ handing: Handing = .whole,
-        change: (inout TLSConfiguration, inout TLSConfiguration) throws -> Void = { _, _ in }
-    ) throws -> MemoryPair {
-        var client = try credentials.trustingClient()
-        var server = TLSConfiguration.server(try credentials.server("good"))
-        client.maximumVersion = version
-        try change(&client, &server)
-        return MemoryPair(
-            try MemoryEnd(client, host: "good.test"),
-            try MemoryEnd(server, isAccepted: true),
-            handing
-        )
-    }
-
     @Test(
         "TB2 TB4 Two ends agree and echo, however their bytes are cut",
         arguments: TLSVersion.allCases,
         Handing.allCases
     )
     func echo(version: TLSVersion, handing: Handing) throws {
-        let pair = try pair(version, handing)
+        let pair = try credentials.pair(version, handing)
         pair.run()
         #expect(pair.client.failure == nil && pair.server.failure == nil)
         #expect(pair.client.isSecured && pair.server.isSecured)
