@@ -68,11 +68,20 @@ struct ReactorReference {
     }
 
     /// The reactor, for a call that cannot throw; `nil` if the call must do nothing.
+    @inline(__always)
     func ifOnThread(_ call: StaticString) -> Reactor? {
+        if let reactor, reactor.isOnThread {
+            reactor.noteCall()
+            return reactor
+        }
+        return ifPermitted(call)
+    }
+
+    /// The same where the thread is another one, or nobody's yet.
+    private func ifPermitted(_ call: StaticString) -> Reactor? {
         guard let reactor else { return nil }
-        guard reactor.isOnThread || reactor.life == .fresh else {
-            if reactor.life == .ended { return nil }
-            reactor.refuse(call.description)
+        guard reactor.life == .fresh else {
+            if reactor.life != .ended { reactor.refuse(call.description) }
             return nil
         }
         reactor.noteCall()

@@ -54,6 +54,7 @@ public final class StreamListener {
     var exhaustion = Exhaustion()
 
     /// Secures each connection before the delegate hears of it.
+    @exclusivity(unchecked)
     package var secureAccepted: ((StreamSocket) throws(SocketError) -> Void)?
     private var chosenOptions = SocketOptions()
     private var chosenPolicy = HalfClosePolicy.finishWrites

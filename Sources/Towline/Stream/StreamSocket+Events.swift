@@ -362,13 +362,13 @@ extension StreamSocket {
             // The read that the end waited behind was cancelled, or has left some of its bytes.
             list(for: .serveAgain, reactor)
         }
-        if !awaitsInput, let failure = extras?.sendFailure {
+        if let failure = extras?.sendFailure, !awaitsInput {
             disconnect(because: failure, reactor)
         }
         perform(lifecycle.queuesChanged(queues), reactor)
         guard lifecycle.phase == .connected else { return }
         // While kept bytes wait for their turn, no more are let in: a fast peer would fill memory.
-        if !wantsBytes || listed.contains(.serveAgain) && hasLeftBytes {
+        if !wantsBytes || listed.contains(.serveAgain) && (kept != nil || hasLeftovers) {
             pause(reactor)
         } else {
             resume(reactor)
@@ -376,8 +376,10 @@ extension StreamSocket {
     }
 
     /// What the lifecycle decides by.
+    @inline(__always)
     var queues: Lifecycle.Queues {
-        Lifecycle.Queues(
+        let isSecuring = isSecuring
+        return Lifecycle.Queues(
             hasReads: !reads.isEmpty || isSecuring,
             // One that is finished and not told of yet counts: its callback comes first.
             hasWrites: !writes.isEmpty || isSecuring,

@@ -74,60 +74,32 @@ extension StreamSocket {
 
     // MARK: The handshake's place
 
+    // Each is asked for every connection, so that those in the clear pay for a look at a bit only.
+
     /// Whether the first read of the queue may be completed: it is not behind a handshake.
-    var mayRead: Bool {
-        guard obstacles.contains(.isSecured), let security = extras?.security else { return true }
-        switch security.phase {
-        case .queued: return reads.current.map { $0.id < security.barrier } ?? true
-        case .handshaking, .waiting: return false
-        case .secured: return true
-        }
-    }
+    @inline(__always)
+    var mayRead: Bool { !obstacles.contains(.isSecured) || mayReadSecured }
 
     /// Whether the first write that is not handed over may be: it is not behind a handshake.
-    var mayHandOver: Bool {
-        guard obstacles.contains(.isSecured), let security = extras?.security else { return true }
-        switch security.phase {
-        case .queued: return writes.nextID < security.barrier
-        case .handshaking, .waiting: return false
-        case .secured: return true
-        }
-    }
+    @inline(__always)
+    var mayHandOver: Bool { !obstacles.contains(.isSecured) || mayHandOverSecured }
 
     /// Whether bytes of the peer are to be received.
+    @inline(__always)
     var wantsBytes: Bool {
-        guard obstacles.contains(.isSecured), let security = extras?.security else {
-            return !reads.isEmpty && !obstacles.contains(.readsArePaused)
+        guard obstacles.isDisjoint(with: [.isSecured, .readsArePaused]) else {
+            return obstacles.contains(.isSecured) && wantsSecuredBytes
         }
-        switch security.phase {
-        case .queued:
-            return !reads.isEmpty && !obstacles.contains(.readsArePaused) && mayRead
-        case .handshaking:
-            return true
-        case .waiting:
-            return security.input?.count ?? 0 < SecuredStream.window
-        case .secured:
-            guard !obstacles.contains(.readsArePaused),
-                security.ledger.waitingReplies < SecuredStream.window
-            else { return false }
-            // Also without a read: alerts, tickets and the peer's farewell come among the data.
-            return !reads.isEmpty || kept?.count ?? 0 < SecuredStream.window
-        }
+        return !reads.isEmpty
     }
 
     /// Whether a handshake is still to come, or not over.
-    var isSecuring: Bool {
-        obstacles.contains(.isSecured) && extras?.security?.isSecuring ?? false
-    }
+    @inline(__always)
+    var isSecuring: Bool { obstacles.contains(.isSecured) && isSecuringNow }
 
     /// Whether bytes of the peer wait to be decrypted.
-    var hasLeftovers: Bool {
-        guard obstacles.contains(.isSecured), let security = extras?.security else { return false }
-        return security.phase != .waiting && security.hasLeftovers
-    }
-
-    /// Whether bytes are here that are to be looked at again.
-    var hasLeftBytes: Bool { kept != nil || hasLeftovers }
+    @inline(__always)
+    var hasLeftovers: Bool { obstacles.contains(.isSecured) && hasLeftoversNow }
 
     /// Whether something of the peer may still be worth waiting for.
     ///
@@ -137,6 +109,50 @@ extension StreamSocket {
             return !reads.isEmpty
         }
         return !reads.isEmpty || !security.inputIsOver
+    }
+
+    private var mayReadSecured: Bool {
+        guard let security = extras?.security else { return true }
+        switch security.phase {
+        case .queued: return reads.current.map { $0.id < security.barrier } ?? true
+        case .handshaking, .waiting: return false
+        case .secured: return true
+        }
+    }
+
+    private var mayHandOverSecured: Bool {
+        guard let security = extras?.security else { return true }
+        switch security.phase {
+        case .queued: return writes.nextID < security.barrier
+        case .handshaking, .waiting: return false
+        case .secured: return true
+        }
+    }
+
+    private var wantsSecuredBytes: Bool {
+        guard let security = extras?.security else { return false }
+        let isPausing = obstacles.contains(.readsArePaused)
+        switch security.phase {
+        case .queued:
+            return !reads.isEmpty && !isPausing && mayRead
+        case .handshaking:
+            return true
+        case .waiting:
+            return security.input?.count ?? 0 < SecuredStream.window
+        case .secured:
+            guard !isPausing, security.ledger.waitingReplies < SecuredStream.window else {
+                return false
+            }
+            // Also without a read: alerts, tickets and the peer's farewell come among the data.
+            return !reads.isEmpty || kept?.count ?? 0 < SecuredStream.window
+        }
+    }
+
+    private var isSecuringNow: Bool { extras?.security?.isSecuring ?? false }
+
+    private var hasLeftoversNow: Bool {
+        guard let security = extras?.security else { return false }
+        return security.phase != .waiting && security.hasLeftovers
     }
 
     /// Begins the handshake when it is at the head of both queues, and goes on with what the layer

@@ -266,6 +266,7 @@ public final class StreamSocket {
     }
 
     /// The reactor, for a call that cannot throw; `nil` if it must do nothing.
+    @inline(__always)
     func reactorIfOnThread(_ call: StaticString) -> Reactor? { reference.ifOnThread(call) }
 
     @inline(__always)
