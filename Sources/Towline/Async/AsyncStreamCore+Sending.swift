@@ -12,7 +12,7 @@ enum ImmediateSend {
 extension Obstacles {
     /// What stands in front of a write.
     fileprivate static let toSending: Obstacles = [
-        .isNotOpen, .hasPendingWrites, .awaitsDisconnect, .hasEndedWriting,
+        .isNotOpen, .hasPendingWrites, .awaitsDisconnect, .hasEndedWriting, .isSecured,
     ]
 }
 
