@@ -25,8 +25,8 @@ enum Base64 {
         var bytes: [UInt8] = []
         var bits: UInt32 = 0
         for (index, digit) in digits.enumerated() {
-            guard let value = alphabet.firstIndex(of: digit) else { return nil }
-            bits = bits << 6 | UInt32(value)
+            guard let value = values[Int(digit)] else { return nil }
+            bits = bits << 6 | value
             // Each digit but the first of four completes a byte.
             let spare = UInt32(6 - 2 * (index % 4))
             if index % 4 != 0 { bytes.append(UInt8(truncatingIfNeeded: bits >> spare)) }
@@ -35,6 +35,13 @@ enum Base64 {
         let spare = UInt32(digits.count % 4 == 0 ? 0 : 8 - 2 * (digits.count % 4))
         return bits & ((1 << spare) - 1) == 0 ? bytes : nil
     }
+
+    /// What each character stands for.
+    private static let values: [UInt32?] = {
+        var values = [UInt32?](repeating: nil, count: 256)
+        for (value, digit) in alphabet.enumerated() { values[Int(digit)] = UInt32(value) }
+        return values
+    }()
 
     private static let alphabet = Array(
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8

@@ -146,6 +146,13 @@ public final class Identity: Sendable {
     }
 }
 
+extension Identity: CustomStringConvertible {
+    /// What a PKCS#12 file calls it, and whose certificate it is, as one line.
+    public var description: String {
+        (friendlyName.map { "\"\($0)\", " } ?? "") + certificate.description
+    }
+}
+
 /// What an identity is made of.
 struct IdentityParts {
     var certificate: Certificate

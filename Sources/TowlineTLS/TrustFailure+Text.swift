@@ -23,7 +23,8 @@ extension TrustFailure: CustomStringConvertible {
         case .revocationUnavailable(let why):
             "whether \(certificate) is revoked cannot be told: \(why)\(library)"
         case .pinMismatch(let seen): "no pin matches; the chain has \(Self.list(seen))"
-        case .rejected: "\(certificate) was rejected by the program"
+        case .rejected:
+            "\(certificate) was rejected\(libraryNumber == 0 ? " by the program" : library)"
         case .badSignature: "the signature on \(certificate) does not hold\(library)"
         case .malformed: "\(certificate) is malformed\(library)"
         case .noCertificate: "peer sent no certificate"

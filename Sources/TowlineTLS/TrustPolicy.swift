@@ -8,6 +8,7 @@ public struct TrustPolicy: Sendable, Hashable {
 
     /// Trusts everybody, whoever it is; the only policy that verifies nothing.
     ///
+    /// Whatever else is set in it, only ``decision`` has a meaning still.
     /// A connection that uses it logs a warning.
     public static let insecureAcceptAny: TrustPolicy = {
         var policy = TrustPolicy()

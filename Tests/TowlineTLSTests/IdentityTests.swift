@@ -191,6 +191,11 @@ import Testing
             password: password
         )
         #expect(found == alice)
+        let identity = try Identity(
+            pkcs12File: certificates.path("client/alice.p12"),
+            password: password
+        )
+        #expect(identity.description == "\"alice\", \(alice[0])")
         #expect(throws: IdentityError.wrongPassword) {
             try Certificate.certificates(
                 pkcs12: certificates.bytes("client/no-key.p12"),
@@ -199,7 +204,7 @@ import Testing
         }
     }
 
-    @Test("TI2 Every prefix and every changed byte of a PKCS#12 file is refused, or read")
+    @Test("TI2 Every cut of a PKCS#12 file is refused")
     func damagedPKCS12() throws {
         let file = try certificates.bytes("client/alice-empty.p12")
         for count in stride(from: 0, to: file.count, by: 29) {

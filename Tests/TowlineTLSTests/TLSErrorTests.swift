@@ -67,6 +67,29 @@ import TowlineTLS
         }
     }
 
+    @Test("TI2 Each fault of an identity prints as one line")
+    func identities() {
+        let texts: [(IdentityError, String)] = [
+            (
+                .unreadable(path: "/a.pem", errno: 2),
+                "/a.pem cannot be read: No such file or directory"
+            ),
+            (.noCertificate, "there is no certificate"), (.noKey, "there is no private key"),
+            (.passwordRequired, "a password is needed"), (.wrongPassword, "the password is wrong"),
+            (.noIntegrity, "the PKCS#12 file has no check value (MAC), so it could be anybody's"),
+            (
+                .unsupportedAlgorithm("RC2-40-CBC"),
+                "algorithm RC2-40-CBC is not supported; old ones need allowsLegacyAlgorithms"
+            ),
+            (.keyMismatch, "the private key belongs to none of the certificates"),
+            (.malformed(.pem, offset: 7), "malformed PEM at byte 7"),
+            (.tooWeak("RSA key of 768 bits"), "too weak: RSA key of 768 bits"),
+        ]
+        for (error, text) in texts {
+            #expect(error.description == text)
+        }
+    }
+
     @Test("A socket's error carries one, and compares by its text")
     func inSocketError() {
         let error: any SecurityError = TLSError.interrupted
