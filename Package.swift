@@ -71,11 +71,16 @@ let package = Package(
         ),
 
         .target(name: "CBareEcho", path: "Benchmarks/Support/CBareEcho"),
+        .target(
+            name: "CBareTLS",
+            path: "Benchmarks/Support/CBareTLS",
+            linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]
+        ),
         .executableTarget(
             name: "Benchmarks",
-            dependencies: ["Towline", "CBareEcho"],
+            dependencies: ["Towline", "TowlineTLS", "CBareEcho", "CBareTLS"],
             path: "Benchmarks",
-            exclude: ["Support/CBareEcho"],
+            exclude: ["Support/CBareEcho", "Support/CBareTLS"],
             swiftSettings: strict
         ),
 
@@ -101,7 +106,7 @@ let package = Package(
         tests("TowlineTests", ["Towline", "TowlineTestKit", "TowlineBytes", "TestSupport"]),
         tests("BackendTests", ["Towline", "TowlineTestKit", "TestSupport"]),
         tests("SimulationTests", ["Towline", "TowlineTestKit", "TowlineBytes", "TestSupport"]),
-        tests("LoopbackTests", ["Towline", "TestSupport"]),
+        tests("LoopbackTests", ["Towline", "TowlineTLS", "TestSupport"]),
         tests("TowlineTLSTests", ["TowlineTLS", "Towline", "COpenSSL", "TestSupport"]),
         tests("TidyTests", []),
     ] + examples.map(example)

@@ -7,9 +7,10 @@ internal import Glibc
 @main
 enum Benchmarks {
     static let usage = """
-        usage: Benchmarks echo [OPTION]...
+        usage: Benchmarks echo|tls [OPTION]...
 
           echo   an echo through the delegate, against a bare epoll loop and Dispatch sources
+          tls    the same over TLS, and handshakes, against OpenSSL driven by hand
 
         "Benchmarks echo --help" has its options. Nothing but the loopback interface is used.
         """
@@ -27,9 +28,11 @@ enum Benchmarks {
     }
 
     private static func run(_ words: ArraySlice<String>) throws {
+        if let suite = words.first.flatMap(Suite.init(rawValue:)) {
+            try CompareCommand.run(suite, words.dropFirst())
+            return
+        }
         switch words.first {
-        case "echo":
-            try EchoCommand.run(words.dropFirst())
         case ServeCommand.name:
             try ServeCommand.run(words.dropFirst())
         case "--help":

@@ -1,4 +1,5 @@
 internal import CBareEcho
+internal import CBareTLS
 internal import Glibc
 
 /// The hidden command that a benchmark runs its servers with, each in a process of its own.
@@ -11,9 +12,10 @@ enum ServeCommand {
     static let name = "serve"
 
     static func run(_ words: ArraySlice<String>) throws {
-        let usage = "usage: Benchmarks serve bare|towline|dispatch [CORE]"
+        let names = ServerKind.allCases.map(\.rawValue).joined(separator: "|")
+        let usage = "usage: Benchmarks serve \(names) [CORE]"
         var words = words
-        guard let name = words.popFirst(), let kind = EchoServerKind(rawValue: name) else {
+        guard let name = words.popFirst(), let kind = ServerKind(rawValue: name) else {
             throw UsageError("name a server", usage: usage)
         }
         if let word = words.popFirst() {
@@ -29,6 +31,9 @@ enum ServeCommand {
         case .bare: try BareEcho.serve()
         case .towline: try TowlineEcho.serve()
         case .dispatch: try DispatchEcho.serve()
+        case .tlsMemory: try BareTLS.serve(benchmark_tls_memory, "memory BIOs")
+        case .tlsSocket: try BareTLS.serve(benchmark_tls_socket, "the socket's BIO, read-ahead")
+        case .tlsTowline: try TowlineEcho.serveTLS()
         }
     }
 

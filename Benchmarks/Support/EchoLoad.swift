@@ -2,7 +2,7 @@ internal import CBareEcho
 internal import Glibc
 
 /// What one run of a load measured.
-struct EchoMeasurement {
+struct Measurement {
     let operationCount: Int
     let elapsedNanoseconds: Int
     /// The processor time of the server's process.
@@ -28,21 +28,21 @@ enum EchoLoad {
         port: UInt16,
         server: pid_t,
         seconds: Double
-    ) throws(RunFailure) -> EchoMeasurement {
+    ) throws(RunFailure) -> Measurement {
         var load = benchmark_load()
         load.port = port
         load.server = server
         load.connection_count = CInt(workload.connectionCount)
         load.depth = CInt(workload.depth)
         load.message_size = workload.messageByteCount
-        load.reconnects = workload.kind == .connect
-        load.warmup = Int64(EchoOptions.warmupSeconds * 1e9)
+        load.reconnects = workload.reconnects
+        load.warmup = Int64(RunOptions.warmupSeconds * 1e9)
         load.duration = Int64(seconds * 1e9)
         var result = benchmark_load_result()
         guard benchmark_run_load(&load, &result) else {
             throw RunFailure(String(zeroTerminated: result.failure))
         }
-        return EchoMeasurement(
+        return Measurement(
             operationCount: Int(result.operation_count),
             elapsedNanoseconds: Int(result.elapsed),
             serverNanoseconds: Int(result.server_time)

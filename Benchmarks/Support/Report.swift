@@ -9,9 +9,10 @@ struct Report {
     var head: String {
         let width = (conditions.map(\.name.count).max() ?? 0) + 2
         let lines = conditions.map { padded($0.name, to: width) + $0.value }
+        let heading = options.suite.heading
         let times = options.rounds == 1 ? "1 round" : "\(options.rounds) rounds"
         return """
-            \(options.suite.heading): processor time of the server, from \(times) of \(options.seconds) s for each
+            \(heading): processor time of the server, from \(times) of \(options.seconds) s for each
 
             \(lines.joined(separator: "\n"))
 

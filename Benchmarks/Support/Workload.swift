@@ -10,6 +10,12 @@ struct Workload {
         case bulk
         /// A connection for each message: connect, echo, close.
         case connect
+        /// Messages that fill a record each, one on the way on each connection.
+        case record = "records"
+        /// A full handshake for each message.
+        case handshake = "handshakes"
+        /// A resumed handshake for each message.
+        case resumption = "resumed"
     }
 
     let kind: Kind
@@ -48,12 +54,30 @@ struct Workload {
         messageByteCount: 64
     )
 
+    static let record = Workload(
+        kind: .record,
+        connectionCount: 8,
+        depth: 1,
+        messageByteCount: 16 * 1024
+    )
+
+    /// Handshakes, full or resumed.
+    static func handshake(_ kind: Kind) -> Workload {
+        Workload(kind: kind, connectionCount: 8, depth: 1, messageByteCount: 64)
+    }
+
+    /// Whether each message has a connection of its own.
+    var reconnects: Bool { [.connect, .handshake, .resumption].contains(kind) }
+
     var title: String {
         switch kind {
         case .pingPong: "64 B ping-pong, \(connectionText)"
         case .pipelined: "64 B pipelined \(depth) deep, \(connectionText)"
         case .bulk: "64 KiB bulk \(depth) deep, \(connectionText)"
         case .connect: "connect, 64 B echo and close, \(connectionCount) at a time"
+        case .record: "16 KiB ping-pong, \(connectionText)"
+        case .handshake: "full handshake, 64 B echo and close, \(connectionCount) at a time"
+        case .resumption: "resumed handshake, 64 B echo and close, \(connectionCount) at a time"
         }
     }
 

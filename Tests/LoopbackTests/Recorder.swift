@@ -6,6 +6,7 @@ import Towline
 final class Recorder: StreamSocketDelegate {
     enum Heard: Equatable {
         case didConnect(SocketAddress)
+        case didSecure
         case didRead(String, tag: Int)
         case didWrite(tag: Int)
         case progressRead(tag: Int, IOProgress)
@@ -30,6 +31,7 @@ final class Recorder: StreamSocketDelegate {
     var readsOn = false
 
     var whenConnected: (StreamSocket) throws -> Void = { _ in }
+    var whenSecured: (StreamSocket) throws -> Void = { _ in }
     var whenRead: (StreamSocket, [UInt8], Int) throws -> Void = { _, _, _ in }
     var whenWritten: (StreamSocket, Int) throws -> Void = { _, _ in }
     var whenReadStreamCloses: (StreamSocket) throws -> Void = { _ in }
@@ -41,6 +43,11 @@ final class Recorder: StreamSocketDelegate {
     func socket(_ socket: StreamSocket, didConnectTo address: SocketAddress) throws {
         heard.append(.didConnect(address))
         try whenConnected(socket)
+    }
+
+    func socketDidSecure(_ socket: StreamSocket) throws {
+        heard.append(.didSecure)
+        try whenSecured(socket)
     }
 
     func socket(_ socket: StreamSocket, didRead bytes: RawSpan, tag: Int) throws {
