@@ -143,8 +143,11 @@ import Testing
             allowsLegacyAlgorithms: true
         )
         #expect(identity.friendlyName == "alice" && identity.intermediates.count == 1)
-        // The library of everybody else is as it was.
-        expect(rc2, pkcs12: "alice-rc2", password: password)
+        // The library of everybody else is as it was, and as it is while old ones are at hand.
+        let library = try LegacyLibrary()
+        withExtendedLifetime(library) {
+            expect(rc2, pkcs12: "alice-rc2", password: password)
+        }
         expect(rc2, "key/ec.pem", "key/ec-rc2.pem", password: password)
         _ = try Identity(
             certificateFile: certificates.path("key/ec.pem"),
