@@ -5,6 +5,7 @@
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -268,6 +269,8 @@ static SSL_CTX *make_context(const char *certificate, const char *key) {
 int benchmark_serve_bare_tls(int listener, const char *certificate, const char *key,
                              enum benchmark_tls_way way) {
     static struct server server;
+    // The library writes to a socket without asking for silence about a peer that has gone.
+    signal(SIGPIPE, SIG_IGN);
     server.listener = listener;
     server.way = way;
     server.context = make_context(certificate, key);

@@ -76,8 +76,12 @@ static bool fail(struct state *state, const char *format, ...) {
 }
 
 static bool fail_tls(struct state *state, const char *what) {
+    unsigned long code = ERR_get_error();
+    // Without one it is the kernel that has refused a call, or the peer that has gone.
+    if (code == 0)
+        return fail(state, "%s: %s", what, errno != 0 ? strerror(errno) : "the server has gone");
     char text[160];
-    ERR_error_string_n(ERR_get_error(), text, sizeof text);
+    ERR_error_string_n(code, text, sizeof text);
     return fail(state, "%s: %s", what, text);
 }
 
