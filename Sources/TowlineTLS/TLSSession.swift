@@ -41,16 +41,16 @@ final class TLSSession: SecurityLayer {
         case failed(TLSError)
     }
 
-    var stage = Stage.handshaking
+    @exclusivity(unchecked) var stage = Stage.handshaking
     var facts: SecurityFacts?
 
     /// What `begin` looks at; a context holds it from then on.
     private var configuration: TLSConfiguration?
 
-    var context: TLSContext?
+    @exclusivity(unchecked) var context: TLSContext?
 
     /// The library's handle.
-    var handle: OpaquePointer?
+    @exclusivity(unchecked) var handle: OpaquePointer?
 
     /// What the library's handle reads and writes; it goes after the handle.
     let wire: UnsafeMutablePointer<Wire>
@@ -91,13 +91,13 @@ final class TLSSession: SecurityLayer {
     var trafficSecret: [UInt8] = []
 
     /// Whether the program has asked for new keys.
-    var wantsRekey = false
+    @exclusivity(unchecked) var wantsRekey = false
 
     /// What waits for the rest of a message that the peer has sent one half of.
-    var delayedPlaintext: [UInt8] = []
+    @exclusivity(unchecked) var delayedPlaintext: [UInt8] = []
 
     /// How much data has come.
-    var plaintextByteCount = 0
+    @exclusivity(unchecked) var plaintextByteCount = 0
 
     /// What the program sees of the connection, once it has asked.
     var info: TLSInfo?

@@ -4,6 +4,10 @@ final class SecurityWorkspace {
     let plaintext: UnsafeMutableRawBufferPointer
     let output = SecurityOutput()
 
+    /// Whose bytes the output holds between two calls of a layer, while its data is delivered: what
+    /// the callbacks write is sent with them. Nobody's otherwise.
+    @exclusivity(unchecked) var outputOwner = SocketID.none
+
     /// Handshakes take a hundred times what a read does, so a turn makes only so many.
     private var turn = -1
     private var begun = 0
@@ -57,9 +61,12 @@ extension Reactor {
 /// Bytes for the peer, as a security layer makes them; one for all layers of a reactor, empty
 /// between their calls.
 package final class SecurityOutput {
-    package private(set) var start: UnsafeMutableRawPointer
-    package private(set) var count = 0
-    private var capacity: Int
+    @exclusivity(unchecked) package private(set) var start: UnsafeMutableRawPointer
+    @exclusivity(unchecked) package private(set) var count = 0
+    @exclusivity(unchecked) private var capacity: Int
+
+    /// How many of them whoever sends them has taken note of.
+    @exclusivity(unchecked) var notedCount = 0
 
     /// An empty output with room for what is mostly made in one call.
     package init(capacity: Int = 96 * 1024) {
@@ -83,6 +90,7 @@ package final class SecurityOutput {
 
     package func removeAll() {
         count = 0
+        notedCount = 0
     }
 
     private func grow(by added: Int) {

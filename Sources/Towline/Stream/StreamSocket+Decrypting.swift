@@ -62,6 +62,8 @@ extension StreamSocket {
     ) -> Int {
         let id = socketID
         let workspace = reactor.securityWorkspace
+        let output = claimOutput(reactor)
+        workspace.outputOwner = id
         // Borrowed until this returns.
         var input = bytes.storage
         var rest = reactor.configuration.budget.receivedBytesPerSocket
@@ -71,10 +73,11 @@ extension StreamSocket {
             let (count, step) = security.layer.receive(
                 &input,
                 into: workspace.plaintext,
-                answeringInto: workspace.output
+                answeringInto: output
             )
             if isHandshake { workspace.note(reactor.backend.now().since(start)) }
-            sendReplies(of: security, reactor)
+            // Sent with what the callbacks write, or behind the last of them.
+            noteReplies(of: security, reactor)
             security.hasMore = false
             if case .hasMore = step { security.hasMore = true }
             if count > 0 {
@@ -94,10 +97,24 @@ extension StreamSocket {
                 break
             }
         }
+        sendLeftOutput(of: security, id, reactor)
         if isStill(id, security), security.hasLeftovers || !input.isEmpty, wantsBytes {
             list(for: .serveAgain, reactor)
         }
         return bytes.byteCount - input.count
+    }
+
+    /// Sends what the layer has answered and no write of the callbacks has taken along.
+    private func sendLeftOutput(of security: SecuredStream, _ id: SocketID, _ reactor: Reactor) {
+        let workspace = reactor.securityWorkspace
+        guard workspace.outputOwner == id else { return }
+        workspace.outputOwner = .none
+        if socketID == id, extras?.security === security {
+            sendReplies(of: security, reactor)
+        } else {
+            // The connection was left in silence, and is as good as closed.
+            workspace.output.removeAll()
+        }
     }
 
     /// Whether callbacks have left the connection as it was.

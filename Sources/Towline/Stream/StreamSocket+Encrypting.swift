@@ -129,7 +129,7 @@ extension StreamSocket {
         _ reactor: Reactor,
         _ finished: inout Int
     ) -> Int {
-        let output = reactor.securityWorkspace.output
+        let output = claimOutput(reactor)
         var taken = 0
         while taken < bytes.count, canEncrypt(security) {
             // So many records go to the kernel in one call.
@@ -142,6 +142,7 @@ extension StreamSocket {
                     break
                 }
                 security.ledger.append(output.count - before, carrying: record.count)
+                output.notedCount = output.count
                 taken = end
             }
             finished += sendOutput(of: security, reactor)
@@ -160,11 +161,18 @@ extension StreamSocket {
         disconnect(because: error, reactor)
     }
 
+    /// Takes note of what the layer has made that carries no write.
+    func noteReplies(of security: SecuredStream, _ reactor: Reactor) {
+        let output = reactor.securityWorkspace.output
+        guard output.count > output.notedCount else { return }
+        security.ledger.append(reply: output.count - output.notedCount)
+        output.notedCount = output.count
+    }
+
     /// Sends what the layer has made that carries no write, if anything.
     func sendReplies(of security: SecuredStream, _ reactor: Reactor) {
-        let count = reactor.securityWorkspace.output.count
-        guard count > 0 else { return }
-        security.ledger.append(reply: count)
+        _ = claimOutput(reactor)
+        noteReplies(of: security, reactor)
         let finished = sendOutput(of: security, reactor)
         // What was in front of it may be with the kernel, and not told of yet.
         if finished > 0 { acknowledge(finished, reactor) }
@@ -177,6 +185,21 @@ extension StreamSocket {
         let sent = reactor.backend.send(socketID, output.start, count: output.count)
         output.removeAll()
         return security.ledger.acknowledge(sent)
+    }
+
+    /// The output, empty but for what is this connection's: what another one has left in it while
+    /// its callbacks run is sent first.
+    func claimOutput(_ reactor: Reactor) -> SecurityOutput {
+        let workspace = reactor.securityWorkspace
+        let owner = workspace.outputOwner
+        guard owner != .none, owner != socketID else { return workspace.output }
+        workspace.outputOwner = .none
+        if let other = reactor.streamSocket(owner), let security = other.extras?.security {
+            other.sendReplies(of: security, reactor)
+        }
+        // One that has gone in silence gets nothing any more.
+        workspace.output.removeAll()
+        return workspace.output
     }
 
     // MARK: Ends
@@ -201,7 +224,7 @@ extension StreamSocket {
         default: return
         }
         security.outputIsOver = true
-        security.layer.finish(into: reactor.securityWorkspace.output)
+        security.layer.finish(into: claimOutput(reactor))
         sendReplies(of: security, reactor)
     }
 }

@@ -30,6 +30,7 @@ extension StreamSocket {
         if isSecuring || hasLeftovers { throw .securing }
         // Small writes of the callback that runs go first, and mostly at once.
         if reactor.current == socketID { flushGathered(reactor) }
+        if let security = extras?.security { sendReplies(of: security, reactor) }
         guard !writes.isSending, extras?.sendFailure == nil,
             let descriptor = reactor.backend.release(socketID)
         else { throw .writesUnderWay }

@@ -68,7 +68,7 @@ extension StreamSocket {
             isSecured, !security.outputIsOver
         else { return }
         if reactor.current == socketID { flushGathered(reactor) }
-        body(reactor.securityWorkspace.output)
+        body(claimOutput(reactor))
         sendReplies(of: security, reactor)
     }
 
@@ -198,7 +198,7 @@ extension StreamSocket {
                 link.reactor?.note(level, text, fields)
             }
         )
-        let step = security.layer.begin(facts, into: reactor.securityWorkspace.output)
+        let step = security.layer.begin(facts, into: claimOutput(reactor))
         sendReplies(of: security, reactor)
         guard follow(step, of: security, reactor) else { return }
         if security.input != nil { list(for: .serveAgain, reactor) }
@@ -236,6 +236,8 @@ extension StreamSocket {
             askProgram(security, reactor)
         case .ended:
             endInput(of: security)
+            // Nothing that follows is looked at any more.
+            pause(reactor)
             noteEnd(.ended, reactor)
         case .failed(let error):
             security.outputIsOver = true
