@@ -30,7 +30,13 @@ enum BareAlert {
         guard EVP_CIPHER_get_mode(cipher) != EVP_CIPH_CCM_MODE else { return [] }
         var record = [UInt8](repeating: 0, count: 24)
         let isMade = towline_seal_first_alert(
-            cipher, hash, secret, secret.count, alert.code, &record)
+            cipher,
+            hash,
+            secret,
+            secret.count,
+            alert.code,
+            &record
+        )
         LibraryErrors.clear()
         return isMade == 1 ? record : []
     }

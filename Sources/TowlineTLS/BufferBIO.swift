@@ -93,7 +93,9 @@ struct Wire {
             let count = min(room, Self.noRecord.count)
             Self.noRecord.withUnsafeBytes { bytes in
                 // `room` bytes are the library's word; the literal has no fewer than `count`.
-                if let first = bytes.baseAddress { target.copyMemory(from: first, byteCount: count) }
+                if let first = bytes.baseAddress {
+                    target.copyMemory(from: first, byteCount: count)
+                }
             }
             return count
         }

@@ -23,10 +23,14 @@ extension ClientHello {
         guard bytes.count > 5, bytes[2] == 0 else { return nil }
         let count = Int(bytes[3]) << 8 | Int(bytes[4])
         guard bytes.count == 5 + count,
-            let text = String(validating: bytes[5...], as: UTF8.self),
-            let name = try? PeerName(text)
+            let text = String(validating: bytes[5...], as: UTF8.self)
         else { return nil }
-        return name.indication
+        do throws(TLSError) {
+            return try PeerName(text).indication
+        } catch {
+            // Whoever wants what cannot be a name wants nobody.
+            return nil
+        }
     }
 
     private static func protocols(in bytes: [UInt8]) -> [String] {

@@ -115,7 +115,8 @@ struct ContextSetup {
         // Tickets are all there is: a server remembers nobody.
         _ = towline_SSL_CTX_set_session_cache_mode(pointer, towline_SSL_SESS_CACHE_OFF)
         if isOff { SSL_CTX_set_options(pointer, towline_SSL_OP_NO_TICKET) }
-        let asks = configuration.clientAuthentication != .none
+        let asks =
+            configuration.clientAuthentication != .none
             && configuration.trust.decision != .library
         let count = isOff || asks ? 0 : max(0, configuration.ticketCount)
         SSL_CTX_set_num_tickets(pointer, count)
@@ -131,7 +132,8 @@ struct ContextSetup {
         } else if configuration.clientChooser != nil {
             SSL_CTX_set_cert_cb(pointer, chooseIdentity, nil)
         }
-        let asks = configuration.role == .server && configuration.clientAuthentication != .none
+        let asks =
+            configuration.role == .server && configuration.clientAuthentication != .none
             && configuration.trust.decision != .library
         // A refusal that comes late is encrypted by us, with a secret that is told only here.
         if logsKeys || asks { SSL_CTX_set_keylog_callback(pointer, logKey) }

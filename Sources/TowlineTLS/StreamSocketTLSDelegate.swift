@@ -15,6 +15,7 @@ public protocol StreamSocketTLSDelegate: StreamSocketDelegate {
     ///   - trust: What there is to know of the peer.
     ///   - completionHandler: Takes the answer, at once or later, from any thread. The first one
     ///     counts; one that comes when the socket is closed is without effect.
+    /// - Throws: Why the connection is given up.
     func socket(
         _ socket: StreamSocket,
         didReceive trust: TLSTrust,

@@ -27,7 +27,7 @@ public struct TLSConfiguration: Sendable {
     /// Which peers are trusted; on servers, which clients, where certificates are asked for.
     public var trust = TrustPolicy.system { didSet { changed() } }
 
-    /// Who we are. A server needs one, or a ``chooser``.
+    /// Who we are; a server needs to say, or have a ``chooser``.
     public var identity: Identity? { didSet { changed() } }
 
     /// Whether a server asks its clients for certificates.
@@ -58,7 +58,9 @@ public struct TLSConfiguration: Sendable {
     public var cipherSuites: [String]? { didSet { changed() } }
 
     /// The cipher suites of TLS 1.2 as OpenSSL writes them; `nil` for those with ephemeral keys and
-    /// authenticated encryption. `@SECLEVEL=1` is the lowest level that it may ask for.
+    /// authenticated encryption.
+    ///
+    /// `@SECLEVEL=1` is the lowest level that it may ask for.
     ///
     /// Source: ciphers(1).
     public var cipherList: String? { didSet { changed() } }

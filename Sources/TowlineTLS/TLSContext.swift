@@ -37,6 +37,7 @@ final class TLSContext: @unchecked Sendable {
     /// - Parameters:
     ///   - configuration: What it stands for.
     ///   - level: The library's level of security.
+    /// - Throws: What of the configuration cannot be.
     init(_ configuration: TLSConfiguration, level: CInt = 2) throws(TLSError) {
         LibraryErrors.clear()
         defer { LibraryErrors.clear() }

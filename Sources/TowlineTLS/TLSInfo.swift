@@ -22,8 +22,9 @@ public struct TLSInfo {
     /// Whether it goes on from an earlier connection.
     public let isResumed: Bool
 
-    /// What the peer has sent: its own certificate first. None from clients that have none, and a
-    /// server knows but the first of a resumed one.
+    /// What the peer has sent: its own certificate first.
+    ///
+    /// None from clients that have none, and of a resumed one a server knows but the first.
     public let peerChain: [Certificate]
 
     /// The chain that the trust in the peer rests on; `nil` where nothing was verified, where the
@@ -99,8 +100,10 @@ public struct TLSInfo {
 
     private static func peerChain(of handle: OpaquePointer) -> [Certificate] {
         let rest = Certificate.chain(in: SSL_get_peer_cert_chain(handle))
-        guard let leaf = towline_SSL_get0_peer_certificate(handle).flatMap(
-            Certificate.init(sharing:))
+        guard
+            let leaf = towline_SSL_get0_peer_certificate(handle).flatMap(
+                Certificate.init(sharing:)
+            )
         else { return rest }
         // A server's list of the library's leaves the client's own certificate out.
         return rest.first == leaf ? rest : [leaf] + rest

@@ -22,7 +22,9 @@ extension TLSSession {
         }
         isHelloSettled = true
         if refusal != nil { return .refuse(.unrecognizedName) }
-        if settings.requiresApplicationProtocol, ClientHello(of: handle).applicationProtocols.isEmpty {
+        if settings.requiresApplicationProtocol,
+            ClientHello(of: handle).applicationProtocols.isEmpty
+        {
             refusal = .noAgreement(.applicationProtocol)
             return .refuse(.noApplicationProtocol)
         }

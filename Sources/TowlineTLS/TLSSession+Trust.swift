@@ -80,7 +80,9 @@ extension TLSSession {
         case nil:
             return pause(handle, isClient: true, store)
         case true?:
-            let chain = try? question.trust.verdict.get()
+            guard case .success(let chain) = question.trust.verdict else {
+                return accept(store, nil)
+            }
             return accept(store, chain)
         case false?:
             trustFailure = question.trust.refusal

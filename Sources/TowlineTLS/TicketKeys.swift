@@ -64,7 +64,7 @@ public final class TicketKeys: Sendable {
 
 /// A key for tickets: 16 bytes that say which it is, 32 to encrypt with, 32 to sign with.
 public struct TicketKey: Sendable, Hashable {
-    /// The 80 bytes. They are a secret.
+    /// The 80 bytes, which are a secret.
     public let bytes: [UInt8]
 
     static let byteCount = 80

@@ -195,7 +195,8 @@ enum Records {
         var place = 0
         while place < bytes.count {
             let header = bytes[place...].prefix(5)
-            let length = header.count == 5 ? Int(header[place + 3]) << 8 | Int(header[place + 4]) : 0
+            let length =
+                header.count == 5 ? Int(header[place + 3]) << 8 | Int(header[place + 4]) : 0
             let end = min(place + 5 + length, bytes.count)
             records.append(Array(bytes[place..<end]))
             place = end

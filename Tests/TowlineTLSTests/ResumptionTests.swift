@@ -21,7 +21,10 @@ import Testing
     ) throws -> MemoryPair {
         let pair = MemoryPair(
             try MemoryEnd(
-                client, host: host, address: .ipv4(IPv4Address(rawValue: 0x7F00_0001), port: port)),
+                client,
+                host: host,
+                address: .ipv4(IPv4Address(rawValue: 0x7F00_0001), port: port)
+            ),
             try MemoryEnd(server, isAccepted: true)
         )
         pair.run()
@@ -149,7 +152,9 @@ import Testing
         // And goes on from its own.
         let again = try connect(client, asking)
         #expect(isResumed(again))
-        #expect(again.server.session.currentInfo?.peerChain.first?.subject.contains("alice") == true)
+        #expect(
+            again.server.session.currentInfo?.peerChain.first?.subject.contains("alice") == true
+        )
     }
 
     @Test("TR5 Keys of tickets are replaced every twelve hours, and the two before still open them")
@@ -169,7 +174,10 @@ import Testing
         #expect(late.count == 1)
     }
 
-    @Test("TR5 Two servers that share keys take each other's tickets", arguments: TLSVersion.allCases)
+    @Test(
+        "TR5 Two servers that share keys take each other's tickets",
+        arguments: TLSVersion.allCases
+    )
     func shared(version: TLSVersion) throws {
         var client = try credentials.trustingClient()
         client.maximumVersion = version

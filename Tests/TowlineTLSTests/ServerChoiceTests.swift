@@ -133,8 +133,11 @@ import Testing
         return isDone
     }
 
-    @Test("TI5 A client chooses among its identities by the issuers that a server accepts",
-        arguments: TLSVersion.allCases, [true, false])
+    @Test(
+        "TI5 A client chooses among its identities by the issuers that a server accepts",
+        arguments: TLSVersion.allCases,
+        [true, false]
+    )
     func clientChooses(version: TLSVersion, hasOne: Bool) throws {
         let chooser = SlowChooser()
         let pair = try credentials.pair(version) { client, server in
@@ -195,8 +198,10 @@ import Testing
         if !isClient { #expect(pair.client.failure == .noAgreement(.applicationProtocol)) }
     }
 
-    @Test("TS4 A client without a certificate is refused where one is required",
-        arguments: TLSVersion.allCases)
+    @Test(
+        "TS4 A client without a certificate is refused where one is required",
+        arguments: TLSVersion.allCases
+    )
     func required(version: TLSVersion) throws {
         let pair = try credentials.pair(version) { _, server in
             server = try credentials.askingServer()
@@ -212,8 +217,10 @@ import Testing
         #expect(pair.client.failure?.isOfHandshake == true)
     }
 
-    @Test("TH4 Report rustls#1707: a refusal of the client's certificate arrives, and names the alert",
-        arguments: ["untrusted", "expired", "server-eku"])
+    @Test(
+        "TH4 Report rustls#1707: a refusal of the client's certificate arrives, and names the alert",
+        arguments: ["untrusted", "expired", "server-eku"]
+    )
     func refusedClient(name: String) throws {
         let pair = try credentials.pair { client, server in
             client.identity = try credentials.client(name)
