@@ -1,7 +1,7 @@
 /// Chooses who a client says that it is, when a server asks.
 ///
-/// It is asked once a handshake, when the server is trusted already, and keeps no thread waiting: it
-/// replies at once or later, on any thread.
+/// It is asked once a handshake, when the server is trusted already, and keeps no thread waiting:
+/// it replies at once or later, on any thread.
 public protocol ClientIdentityChooser: Sendable {
     /// Chooses.
     ///

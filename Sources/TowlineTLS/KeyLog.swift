@@ -10,8 +10,8 @@ public enum KeyLog: Sendable {
     /// They are not.
     case off
 
-    /// They are added to the file that the environment's `SSLKEYLOGFILE` names; without it, they are
-    /// not written.
+    /// They are added to the file that the environment's `SSLKEYLOGFILE` names; without it, they
+    /// are not written.
     case environment
 
     /// They are given to a sink.

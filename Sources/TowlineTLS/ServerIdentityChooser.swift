@@ -42,8 +42,8 @@ public enum ServerChoice: Sendable {
 
 /// Chooses by a table of names.
 ///
-/// A name that stands there counts more than a wildcard for it. A wildcard stands for one label, the
-/// first: `*.a.test` for `x.a.test`, and neither for `a.test` nor for `x.y.a.test`.
+/// A name that stands there counts more than a wildcard for it. A wildcard stands for one label,
+/// the first: `*.a.test` for `x.a.test`, and neither for `a.test` nor for `x.y.a.test`.
 public struct NamedIdentities: ServerIdentityChooser {
     private let choices: [String: ServerChoice]
     private let otherwise: ServerChoice

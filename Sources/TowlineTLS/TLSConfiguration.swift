@@ -71,8 +71,8 @@ public struct TLSConfiguration: Sendable {
     /// Whether later connections go on from earlier ones.
     public var resumption = Resumption.automatic { didSet { changed() } }
 
-    /// How many tickets a server gives after a full handshake, with TLS 1.3; 0 for clients that send
-    /// and close without ever reading.
+    /// How many tickets a server gives after a full handshake, with TLS 1.3; 0 for clients that
+    /// send and close without ever reading.
     public var ticketCount = 2 { didSet { changed() } }
 
     /// What a server encrypts its tickets with.
@@ -108,8 +108,8 @@ public struct TLSConfiguration: Sendable {
         return copy
     }
 
-    /// Builds now what this stands for, on the calling thread, whichever that is; does nothing where
-    /// it is built.
+    /// Builds now what this stands for, on the calling thread, whichever that is; does nothing
+    /// where it is built.
     ///
     /// - Throws: ``TLSError/configuration(_:)`` or ``TLSError/identity(_:)`` for what cannot be.
     public func prepare() throws(TLSError) {

@@ -5,7 +5,8 @@ internal import Towline
 ///
 /// Made once, and not changed afterwards; sessions of all threads share it.
 final class TLSContext: @unchecked Sendable {
-    // Sendable since nothing of it changes once it is made; what the library counts in it is atomic.
+    // Sendable since nothing of it changes once it is made; what the library counts in it is
+    // atomic.
     let pointer: OpaquePointer
     let configuration: TLSConfiguration
 

@@ -40,8 +40,8 @@ public struct TLSInfo {
     ///
     /// - Parameters:
     ///   - label: What they are for.
-    ///   - context: What they are bound to; `nil` for nothing, which with TLS 1.2 is not the same as
-    ///     no bytes.
+    ///   - context: What they are bound to; `nil` for nothing, which with TLS 1.2 is not the same
+    ///     as no bytes.
     ///   - count: How many.
     /// - Returns: The bytes; `nil` when the connection is gone.
     ///

@@ -30,8 +30,8 @@ public final class TicketKeys: Sendable {
 
     /// Keys of somebody's who replaces them in time.
     ///
-    /// - Parameter keys: The one to encrypt with first, then others that tickets may still have been
-    ///   encrypted with.
+    /// - Parameter keys: The one to encrypt with first, then others that tickets may still have
+    ///   been encrypted with.
     public init(_ keys: [TicketKey]) {
         state = Locked(State(keys: keys, newestSince: nil))
     }

@@ -99,7 +99,7 @@ import Testing
     }
 
     @Test(
-        "TS2 A configuration that is chosen holds as a whole, that it demands certificates included",
+        "TS2 A configuration that is chosen holds as a whole, its demand of certificates included",
         arguments: TLSVersion.allCases,
         Handing.allCases
     )
@@ -218,7 +218,7 @@ import Testing
     }
 
     @Test(
-        "TH4 Report rustls#1707: a refusal of the client's certificate arrives, and names the alert",
+        "TH4 Report rustls#1707: a refusal of the client's certificate arrives with its alert",
         arguments: ["untrusted", "expired", "server-eku"]
     )
     func refusedClient(name: String) throws {
