@@ -63,6 +63,10 @@ public final class Reactor {
     /// The bytes behind those that a read was just completed with, where they were received.
     @exclusivity(unchecked) var untaken = UnsafeRawBufferPointer(start: nil, count: 0)
     @exclusivity(unchecked) var madeSecurityWorkspace: SecurityWorkspace?
+    @exclusivity(unchecked) var madeSecurityOutput: Unmanaged<SecurityOutput>?
+    /// Whose bytes the security output holds between two calls of a layer, while its data is
+    /// delivered: what the callbacks write is sent with them. Nobody's otherwise.
+    @exclusivity(unchecked) var outputOwner = SocketID.none
     @exclusivity(unchecked) var lastOperation = OperationID.beginRange()
 
     /// An array that was given away; its memory is used again if nobody has kept it.

@@ -4,14 +4,10 @@ final class SecurityWorkspace {
     let plaintext: UnsafeMutableRawBufferPointer
     let output = SecurityOutput()
 
-    /// Whose bytes the output holds between two calls of a layer, while its data is delivered: what
-    /// the callbacks write is sent with them. Nobody's otherwise.
-    @exclusivity(unchecked) var outputOwner = SocketID.none
-
     /// Handshakes take a hundred times what a read does, so a turn makes only so many.
-    private var turn = -1
-    private var begun = 0
-    private var spent = Duration.zero
+    @exclusivity(unchecked) private var turn = -1
+    @exclusivity(unchecked) private var begun = 0
+    @exclusivity(unchecked) private var spent = Duration.zero
 
     init() {
         plaintext = .allocate(byteCount: 256 * 1024, alignment: 64)
@@ -54,7 +50,14 @@ extension Reactor {
         if let made = madeSecurityWorkspace { return made }
         let made = SecurityWorkspace()
         madeSecurityWorkspace = made
+        madeSecurityOutput = .passUnretained(made.output)
         return made
+    }
+
+    /// Its output, which lives as long as the reactor; without a retain.
+    @inline(__always)
+    var securityOutput: Unmanaged<SecurityOutput> {
+        madeSecurityOutput ?? .passUnretained(securityWorkspace.output)
     }
 }
 

@@ -60,10 +60,20 @@ extension StreamSocket {
         _ security: SecuredStream,
         _ reactor: Reactor
     ) -> Int {
+        claimOutput(reactor)._withUnsafeGuaranteedRef {
+            decrypt(bytes, answeringInto: $0, security, reactor)
+        }
+    }
+
+    private func decrypt(
+        _ bytes: RawSpan,
+        answeringInto output: SecurityOutput,
+        _ security: SecuredStream,
+        _ reactor: Reactor
+    ) -> Int {
         let id = socketID
         let workspace = reactor.securityWorkspace
-        let output = claimOutput(reactor)
-        workspace.outputOwner = id
+        reactor.outputOwner = id
         // Borrowed until this returns.
         var input = bytes.storage
         var rest = reactor.configuration.budget.receivedBytesPerSocket
@@ -77,7 +87,7 @@ extension StreamSocket {
             )
             if isHandshake { workspace.note(reactor.backend.now().since(start)) }
             // Sent with what the callbacks write, or behind the last of them.
-            noteReplies(of: security, reactor)
+            noteReplies(in: output, of: security)
             security.hasMore = false
             if case .hasMore = step { security.hasMore = true }
             if count > 0 {
@@ -97,7 +107,10 @@ extension StreamSocket {
                 break
             }
         }
-        sendLeftOutput(of: security, id, reactor)
+        if reactor.outputOwner == id {
+            reactor.outputOwner = .none
+            if output.count > 0 { sendLeft(output, of: security, id, reactor) }
+        }
         if isStill(id, security), security.hasLeftovers || !input.isEmpty, wantsBytes {
             list(for: .serveAgain, reactor)
         }
@@ -105,15 +118,17 @@ extension StreamSocket {
     }
 
     /// Sends what the layer has answered and no write of the callbacks has taken along.
-    private func sendLeftOutput(of security: SecuredStream, _ id: SocketID, _ reactor: Reactor) {
-        let workspace = reactor.securityWorkspace
-        guard workspace.outputOwner == id else { return }
-        workspace.outputOwner = .none
+    private func sendLeft(
+        _ output: SecurityOutput,
+        of security: SecuredStream,
+        _ id: SocketID,
+        _ reactor: Reactor
+    ) {
         if socketID == id, extras?.security === security {
             sendReplies(of: security, reactor)
         } else {
             // The connection was left in silence, and is as good as closed.
-            workspace.output.removeAll()
+            output.removeAll()
         }
     }
 

@@ -129,7 +129,18 @@ extension StreamSocket {
         _ reactor: Reactor,
         _ finished: inout Int
     ) -> Int {
-        let output = claimOutput(reactor)
+        claimOutput(reactor)._withUnsafeGuaranteedRef {
+            encrypt(bytes, into: $0, security, reactor, &finished)
+        }
+    }
+
+    private func encrypt(
+        _ bytes: UnsafeRawBufferPointer,
+        into output: SecurityOutput,
+        _ security: SecuredStream,
+        _ reactor: Reactor,
+        _ finished: inout Int
+    ) -> Int {
         var taken = 0
         while taken < bytes.count, canEncrypt(security) {
             // So many records go to the kernel in one call.
@@ -145,7 +156,7 @@ extension StreamSocket {
                 output.notedCount = output.count
                 taken = end
             }
-            finished += sendOutput(of: security, reactor)
+            finished += send(output, of: security, reactor)
         }
         return taken
     }
@@ -162,8 +173,8 @@ extension StreamSocket {
     }
 
     /// Takes note of what the layer has made that carries no write.
-    func noteReplies(of security: SecuredStream, _ reactor: Reactor) {
-        let output = reactor.securityWorkspace.output
+    @inline(__always)
+    func noteReplies(in output: SecurityOutput, of security: SecuredStream) {
         guard output.count > output.notedCount else { return }
         security.ledger.append(reply: output.count - output.notedCount)
         output.notedCount = output.count
@@ -171,16 +182,22 @@ extension StreamSocket {
 
     /// Sends what the layer has made that carries no write, if anything.
     func sendReplies(of security: SecuredStream, _ reactor: Reactor) {
-        _ = claimOutput(reactor)
-        noteReplies(of: security, reactor)
-        let finished = sendOutput(of: security, reactor)
+        let finished = claimOutput(reactor)._withUnsafeGuaranteedRef { output in
+            noteReplies(in: output, of: security)
+            return send(output, of: security, reactor)
+        }
         // What was in front of it may be with the kernel, and not told of yet.
         if finished > 0 { acknowledge(finished, reactor) }
     }
 
     /// Hands the output to the backend, which copies what it cannot finish.
-    private func sendOutput(of security: SecuredStream, _ reactor: Reactor) -> Int {
-        let output = reactor.securityWorkspace.output
+    ///
+    /// - Returns: How many bytes of writes are finished by that.
+    private func send(
+        _ output: SecurityOutput,
+        of security: SecuredStream,
+        _ reactor: Reactor
+    ) -> Int {
         guard output.count > 0 else { return 0 }
         let sent = reactor.backend.send(socketID, output.start, count: output.count)
         output.removeAll()
@@ -189,17 +206,23 @@ extension StreamSocket {
 
     /// The output, empty but for what is this connection's: what another one has left in it while
     /// its callbacks run is sent first.
-    func claimOutput(_ reactor: Reactor) -> SecurityOutput {
-        let workspace = reactor.securityWorkspace
-        let owner = workspace.outputOwner
-        guard owner != .none, owner != socketID else { return workspace.output }
-        workspace.outputOwner = .none
+    @inline(__always)
+    func claimOutput(_ reactor: Reactor) -> Unmanaged<SecurityOutput> {
+        if reactor.outputOwner != .none, reactor.outputOwner != socketID {
+            sendOutputOfOther(reactor)
+        }
+        return reactor.securityOutput
+    }
+
+    @inline(never)
+    private func sendOutputOfOther(_ reactor: Reactor) {
+        let owner = reactor.outputOwner
+        reactor.outputOwner = .none
         if let other = reactor.streamSocket(owner), let security = other.extras?.security {
             other.sendReplies(of: security, reactor)
         }
         // One that has gone in silence gets nothing any more.
-        workspace.output.removeAll()
-        return workspace.output
+        reactor.securityWorkspace.output.removeAll()
     }
 
     // MARK: Ends
@@ -224,7 +247,7 @@ extension StreamSocket {
         default: return
         }
         security.outputIsOver = true
-        security.layer.finish(into: claimOutput(reactor))
+        claimOutput(reactor)._withUnsafeGuaranteedRef { security.layer.finish(into: $0) }
         sendReplies(of: security, reactor)
     }
 }

@@ -68,7 +68,7 @@ extension StreamSocket {
             isSecured, !security.outputIsOver
         else { return }
         if reactor.current == socketID { flushGathered(reactor) }
-        body(claimOutput(reactor))
+        claimOutput(reactor)._withUnsafeGuaranteedRef { body($0) }
         sendReplies(of: security, reactor)
     }
 
@@ -198,7 +198,9 @@ extension StreamSocket {
                 link.reactor?.note(level, text, fields)
             }
         )
-        let step = security.layer.begin(facts, into: claimOutput(reactor))
+        let step = claimOutput(reactor)._withUnsafeGuaranteedRef {
+            security.layer.begin(facts, into: $0)
+        }
         sendReplies(of: security, reactor)
         guard follow(step, of: security, reactor) else { return }
         if security.input != nil { list(for: .serveAgain, reactor) }
