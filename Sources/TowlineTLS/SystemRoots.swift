@@ -134,7 +134,15 @@ struct SystemRoots: Sendable {
         /// Files in such directories are named by their form, or by a hash and a number.
         private static func isCertificate(_ name: String) -> Bool {
             [".pem", ".crt", ".cer"].contains(where: { name.hasSuffix($0) })
-                || name.wholeMatch(of: /[0-9a-f]{8}\.[0-9]+/) != nil
+                || isHashed(name)
+        }
+
+        /// Eight hexadecimal digits, a dot and a number. Source: openssl-rehash(1).
+        private static func isHashed(_ name: String) -> Bool {
+            let name = Array(name.utf8)
+            guard name.count > 9, name[8] == UInt8(ascii: ".") else { return false }
+            let isHash = name[..<8].allSatisfy { (48...57).contains($0) || (97...102).contains($0) }
+            return isHash && name[9...].allSatisfy { (48...57).contains($0) }
         }
 
         private static func words(of number: CInt) -> String {

@@ -52,11 +52,12 @@ final class TLSContext: @unchecked Sendable {
             return count
         }
         keyLogSink = configuration.keyLog.sink()
-        trust = TrustEvaluator(configuration.trust)
+        let judges = !isServer || configuration.clientAuthentication != .none
+        // Whoever judges nobody need not read the system's roots.
+        trust = TrustEvaluator(judges ? configuration.trust : .anchors([]))
         sessions = configuration.clientSessions
         ticketScope = configuration.ticketScope
         Self.liveContexts.withLock { $0 += 1 }
-        let judges = !isServer || configuration.clientAuthentication != .none
         if judges, !configuration.trust.acceptsAny, trust.anchorCount == 0 {
             throw .configuration(.noTrustedRoots(lookedIn: trust.lookedIn))
         }
