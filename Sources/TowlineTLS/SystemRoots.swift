@@ -137,7 +137,9 @@ struct SystemRoots: Sendable {
                 || isHashed(name)
         }
 
-        /// Eight hexadecimal digits, a dot and a number. Source: openssl-rehash(1).
+        /// Eight hexadecimal digits, a dot and a number.
+        ///
+        /// Source: openssl-rehash(1).
         private static func isHashed(_ name: String) -> Bool {
             let name = Array(name.utf8)
             guard name.count > 9, name[8] == UInt8(ascii: ".") else { return false }

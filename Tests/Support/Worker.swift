@@ -1,7 +1,8 @@
 internal import Glibc
 
 /// A thread of a test's own, which runs one closure.
-// Sendable since nothing in it changes; whoever joins it is one.
+///
+/// Sendable since nothing in it changes; whoever joins it is one.
 public final class Worker: @unchecked Sendable {
     private let thread: pthread_t
 

@@ -64,8 +64,9 @@ public final class Reactor {
     @exclusivity(unchecked) var untaken = UnsafeRawBufferPointer(start: nil, count: 0)
     @exclusivity(unchecked) var madeSecurityWorkspace: SecurityWorkspace?
     @exclusivity(unchecked) var madeSecurityOutput: Unmanaged<SecurityOutput>?
-    /// Whose bytes the security output holds between two calls of a layer, while its data is
-    /// delivered: what the callbacks write is sent with them. Nobody's otherwise.
+    /// Whose bytes the security output holds between two calls of a layer; nobody's mostly.
+    ///
+    /// So what callbacks write while data is delivered is sent with what the layer has answered.
     @exclusivity(unchecked) var outputOwner = SocketID.none
     @exclusivity(unchecked) var lastOperation = OperationID.beginRange()
 

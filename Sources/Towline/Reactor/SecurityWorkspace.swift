@@ -23,6 +23,7 @@ final class SecurityWorkspace {
     ///   - hasBegun: Whether it has had one before; set when it has.
     ///   - turn: The number of the turn.
     ///   - budget: What a turn may do.
+    /// - Returns: Whether it may.
     func admitsHandshake(hasBegun: inout Bool, turn: Int, _ budget: TurnBudget) -> Bool {
         if turn != self.turn {
             self.turn = turn

@@ -25,7 +25,9 @@ final class SecuredStream {
     /// before no more is made, and plaintext that is kept without a read.
     static let window = 64 * 1024
 
-    /// The most plaintext of one record. Source: RFC 8446, section 5.1.
+    /// The most plaintext of one record.
+    ///
+    /// Source: RFC 8446, section 5.1.
     static let recordSize = 16 * 1024
 
     let layer: any SecurityLayer
