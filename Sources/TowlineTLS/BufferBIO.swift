@@ -88,11 +88,12 @@ struct Wire {
     /// Moves as many bytes as there are, `room` at most, to where the library wants them.
     mutating func take(into target: UnsafeMutableRawPointer, room: Int) -> Int {
         guard !isWithheld, !isOverLimit else { return 0 }
-        if takenByteCount > takenByteLimit {
+        // The library asks for a header first, and for nothing of its length else.
+        if takenByteCount > takenByteLimit, room == Self.noRecord.count {
             isOverLimit = true
-            let count = min(room, Self.noRecord.count)
+            let count = room
             Self.noRecord.withUnsafeBytes { bytes in
-                // `room` bytes are the library's word; the literal has no fewer than `count`.
+                // `room` bytes are the library's word, and as many as the literal has.
                 if let first = bytes.baseAddress {
                     target.copyMemory(from: first, byteCount: count)
                 }

@@ -33,6 +33,11 @@ extension TLSSession {
     }
 
     private func classify(_ kind: CInt, _ handle: OpaquePointer) -> SecurityStep {
+        if wire.pointee.isOverLimit {
+            LibraryErrors.clear()
+            let limit = wire.pointee.takenByteLimit
+            return fail(.limit(.uselessRecords(byteCount: limit)))
+        }
         switch kind {
         case SSL_ERROR_WANT_READ:
             LibraryErrors.clear()
@@ -44,10 +49,6 @@ extension TLSSession {
             return .ended
         default:
             let entries = LibraryErrors.take()
-            if wire.pointee.isOverLimit {
-                let limit = wire.pointee.takenByteLimit
-                return fail(.limit(.uselessRecords(byteCount: limit)))
-            }
             let error = TLSError(
                 kind,
                 entries,

@@ -148,7 +148,7 @@ final class MemoryEnd {
         }
     }
 
-    private func collect() {
+    func collect() {
         outbox += output.bytes
         output.removeAll()
     }
