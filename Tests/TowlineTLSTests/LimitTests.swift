@@ -143,7 +143,7 @@ import Testing
     }
 
     @Test(
-        "TE3 An end at any byte is interrupted, truncated or in order, and never a record cut in two",
+        "TE3 An end at any byte is interrupted, truncated or in order, never within a record",
         arguments: TLSVersion.allCases,
         [TLSConfiguration.Truncation.error, .asEnd]
     )
@@ -220,7 +220,7 @@ import Testing
                 }
             }
             if pair.client.failure != nil || pair.server.failure != nil { hurtCount += 1 }
-            // A byte that nobody looks at does no harm, and a wrong length waits for what is missing.
+            // A byte that nobody looks at does no harm; a wrong length waits for what is missing.
             for end in [pair.client, pair.server] where !end.isSecured {
                 #expect(end.plaintext.isEmpty, "seed \(seed)")
             }
