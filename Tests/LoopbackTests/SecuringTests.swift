@@ -307,6 +307,33 @@ import TowlineTLS
         try pair.loop.end()
     }
 
+    @Test("M3, W7: a write that is being encrypted cannot be cancelled, one behind it can")
+    func cancelling() throws {
+        let pair = try SecurePair.secured(buffer: 4096)
+        let bytes = (0..<1_000_000).map { UInt8(truncatingIfNeeded: $0 &* 5 &+ $0 >> 10) }
+        let first = try pair.client.write(bytes, tag: 1)
+        let second = try pair.client.write(bytes, tag: 2)
+        try pair.client.write("third", tag: 3)
+        let fourth = try pair.client.write("fourth", tag: 4)
+        try pair.loop.turn(times: 2)
+        #expect(!pair.client.cancel(first))
+        #expect(pair.client.cancel(second))
+        #expect(pair.client.cancel(fourth))
+        try pair.client.write("fifth", tag: 5)
+        pair.client.cancelAllWrites()
+        try pair.client.write("sixth", tag: 6)
+        let (client, server) = (pair.clientRecorder, pair.serverRecorder)
+        server.recordsReads = false
+        try pair.server.read(toLength: bytes.count + 5)
+        #expect(
+            try pair.loop.turn(within: .seconds(60)) { client.heard.contains(.didWrite(tag: 6)) }
+        )
+        #expect(client.heard.filter { $0 != .writable } == [.didWrite(tag: 1), .didWrite(tag: 6)])
+        #expect(try pair.loop.turn { !server.readBytes.isEmpty })
+        #expect(server.readBytes == bytes + Array("sixth".utf8))
+        try pair.loop.end()
+    }
+
     @Test("R1 A secured connection that moves to another reactor goes on there")
     func moving() throws {
         let pair = try SecurePair.secured()

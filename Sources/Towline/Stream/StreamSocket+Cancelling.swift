@@ -49,7 +49,10 @@ extension StreamSocket {
     /// Has all writes end now, without a callback, of which nothing is sent.
     public func cancelAllWrites() {
         guard let reactor = reactorIfOnThread("cancelAllWrites()"), lifecycle.isOpen else { return }
-        let index = writes.untouchedIndex
+        // What is handed over for encryption is on its way.
+        let isOnItsWay = isSecured && !hasGathered(reactor)
+        let index =
+            isOnItsWay ? max(writes.untouchedIndex, writes.handedCount) : writes.untouchedIndex
         guard index < writes.count else { return }
         let start = writes[index].end - writes[index].count
         if start < writes.handedEnd, !takeBack(start..<writes.handedEnd, reactor) { return }
@@ -108,10 +111,17 @@ extension StreamSocket {
     /// - Returns: Whether they are taken back; if not, nothing has changed.
     private func takeBack(_ range: Range<Int>, _ reactor: Reactor) -> Bool {
         let offset = range.lowerBound - writes.finishedEnd
-        if reactor.current == socketID, reactor.gather.count > 0 {
+        if hasGathered(reactor) {
             return reactor.gather.remove(offset..<offset + range.count)
         }
+        // What the backend has is ciphertext, of which no byte can be missing.
+        guard !isSecured else { return false }
         return reactor.backend.takeBack(socketID, behind: offset, count: range.count)
+    }
+
+    /// Whether what the running callbacks have written waits for their end.
+    private func hasGathered(_ reactor: Reactor) -> Bool {
+        reactor.current == socketID && reactor.gather.count > 0
     }
 
     /// What waited for the write may go on; `settle` sees to it.

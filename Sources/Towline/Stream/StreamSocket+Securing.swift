@@ -140,9 +140,9 @@ extension StreamSocket {
         case .waiting:
             return security.input?.count ?? 0 < SecuredStream.window
         case .secured:
-            guard !isPausing, security.ledger.waitingReplies < SecuredStream.window else {
-                return false
-            }
+            guard !isPausing, !security.inputIsOver,
+                security.ledger.waitingReplies < SecuredStream.window
+            else { return false }
             // Also without a read: alerts, tickets and the peer's farewell come among the data.
             return !reads.isEmpty || kept?.count ?? 0 < SecuredStream.window
         }
