@@ -42,6 +42,7 @@ final class AsyncStreamCore: QueueOwner, @unchecked Sendable {
     private var furtherReads: [Pending<ReadContinuation>] = []
     private var writes: [Pending<WriteContinuation>] = []
     private var waitsForConnection: UnsafeContinuation<Void, any Error>?
+    private var waitsForSecurity: UnsafeContinuation<Void, any Error>?
     private var waitsForEnd: [(number: Int, UnsafeContinuation<DisconnectReport, any Error>)] = []
     private var isConnected: Bool
     @exclusivity(unchecked) private var report: DisconnectReport?
@@ -120,6 +121,22 @@ final class AsyncStreamCore: QueueOwner, @unchecked Sendable {
             try await withUnsafeThrowingContinuation { waitsForConnection = $0 }
         } onCancel: {
             _ = jobs.append { _ in self.cancelConnecting() }
+        }
+    }
+
+    /// Has the socket secured, and waits until it is; a task that is cancelled meanwhile ends the
+    /// connection, which must not go on in the clear.
+    func secure(
+        isolation: isolated (any Actor)? = #isolation,
+        _ begin: (StreamSocket) throws(SocketError) -> Void
+    ) async throws {
+        try check(nil)
+        try begin(socket)
+        try await withTaskCancellationHandler {
+            _ = isolation
+            try await withUnsafeThrowingContinuation { waitsForSecurity = $0 }
+        } onCancel: {
+            _ = jobs.append { _ in self.cancelSecuring() }
         }
     }
 
@@ -256,6 +273,13 @@ final class AsyncStreamCore: QueueOwner, @unchecked Sendable {
         socket.disconnect()
     }
 
+    private func cancelSecuring() {
+        guard let waiting = waitsForSecurity else { return }
+        waitsForSecurity = nil
+        waiting.resume(throwing: CancellationError())
+        socket.disconnect()
+    }
+
     private func cancelRead(_ number: Int) {
         if let read = firstRead, read.number == number {
             guard takeBack(read.id) else { return }
@@ -290,6 +314,11 @@ final class AsyncStreamCore: QueueOwner, @unchecked Sendable {
         waitsForConnection = nil
     }
 
+    func socketDidSecure(_ socket: StreamSocket) throws {
+        waitsForSecurity?.resume()
+        waitsForSecurity = nil
+    }
+
     func socket(_ socket: StreamSocket, didRead bytes: RawSpan, tag: Int) throws {
         if tag == Self.gateTag {
             letUserOn(with: bytes)
@@ -319,6 +348,8 @@ final class AsyncStreamCore: QueueOwner, @unchecked Sendable {
         self.report = report
         waitsForConnection?.resume(throwing: Self.connectError(report))
         waitsForConnection = nil
+        waitsForSecurity?.resume(throwing: report.error ?? .notConnected)
+        waitsForSecurity = nil
         fail(report.error ?? .notConnected)
         let waiting = waitsForEnd
         waitsForEnd = []
@@ -359,6 +390,8 @@ final class AsyncStreamCore: QueueOwner, @unchecked Sendable {
         let error: SocketError = socket.reactorUnchecked == nil ? .reactorStopped : .takenOver
         waitsForConnection?.resume(throwing: error)
         waitsForConnection = nil
+        waitsForSecurity?.resume(throwing: error)
+        waitsForSecurity = nil
         fail(error)
         let waiting = waitsForEnd
         waitsForEnd = []

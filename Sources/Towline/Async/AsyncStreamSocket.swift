@@ -217,6 +217,15 @@ public final class AsyncStreamSocket: Sendable {
         try await core.onReactor { try $0.shutdownWrite() }
     }
 
+    /// Has the connection secured behind all that was asked for, and waits until it is.
+    ///
+    /// - Parameter begin: Called once on the reactor's thread.
+    package nonisolated(nonsending) func secure(
+        _ begin: @Sendable (StreamSocket) throws(SocketError) -> Void
+    ) async throws {
+        try await core.onReactor { try await $0.secure(begin) }
+    }
+
     // MARK: Ending
 
     /// Ends the connection behind its writes, and returns when it has ended.

@@ -250,11 +250,16 @@ extension StreamSocket {
     func readsChanged(_ reactor: Reactor) {
         guard lifecycle.phase == .connected else { return }
         followCurrentRead(reactor)
+        let mayServe = !reads.isEmpty && !obstacles.contains(.readsArePaused)
+        if mayServe, kept != nil || inputEnd != nil {
+            list(for: .serveAgain, reactor)
+            return
+        }
         guard wantsBytes else {
             pause(reactor)
             return
         }
-        if kept != nil && !reads.isEmpty || inputEnd != nil || hasLeftovers {
+        if hasLeftovers {
             list(for: .serveAgain, reactor)
         } else {
             resume(reactor)
