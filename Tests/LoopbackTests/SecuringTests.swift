@@ -86,7 +86,7 @@ import TowlineTLS
     @Test("T7, TW3: megabytes both ways at once arrive whole", arguments: [nil, 4096] as [CInt?])
     func bothWays(buffer: CInt?) throws {
         let pair = try SecurePair.secured(buffer: buffer)
-        let size = buffer == nil ? 8 << 20 : 1 << 20
+        let size = buffer == nil ? 16 << 20 : 1 << 20
         let there = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 8) }
         let back = Array(there.reversed())
         for (socket, recorder, bytes) in [
@@ -255,17 +255,45 @@ import TowlineTLS
     @Test("S5, swift-nio-ssl#253: the peer leaves within the handshake: interrupted, in both roles")
     func interrupted() throws {
         for isServer in [false, true] {
-            let pair = try SecurePair()
-            let (ours, recorder, theirs) =
-                isServer
-                ? (pair.server, pair.serverRecorder, pair.client)
-                : (pair.client, pair.clientRecorder, pair.server)
-            try ours.startTLS(isServer ? try TestTLS.server() : try TestTLS.client())
-            try pair.loop.turn(times: 3)
-            theirs.disconnect()
-            #expect(try pair.loop.turn { recorder.isDisconnected })
-            let report = recorder.reports[0]
+            let pair = try Pair()
+            let tls = isServer ? try TestTLS.server() : try TestTLS.client()
+            try tls.prepare()
+            try pair.socket.startTLS(tls)
+            if isServer {
+                try pair.peer.send([22, 3, 1])
+            } else {
+                // The kernel resets where something is left unread.
+                let (recorder, peer) = (pair.recorder, pair.peer)
+                try pair.loop.turn(times: 3)
+                let header = try peer.receive(5)
+                _ = try peer.receive(Int(header[3]) << 8 | Int(header[4]))
+                #expect(recorder.reports.isEmpty)
+            }
+            pair.peer.close()
+            #expect(try pair.turn { pair.recorder.isDisconnected })
+            let report = pair.recorder.reports[0]
             #expect(report.error?.tls == .interrupted, "\(report)")
+            #expect(report.phase == .securing)
+            try pair.loop.end()
+        }
+    }
+
+    @Test("S5, TE3: a reset within the handshake is the system's word, and it is said when it came")
+    func reset() throws {
+        for isServer in [false, true] {
+            let pair = try Pair()
+            let tls = isServer ? try TestTLS.server() : try TestTLS.client()
+            try tls.prepare()
+            try pair.socket.startTLS(tls)
+            try pair.loop.turn(times: 3)
+            pair.peer.reset()
+            #expect(try pair.turn { pair.recorder.isDisconnected })
+            let report = pair.recorder.reports[0]
+            guard case .system(let error) = report.error else {
+                Issue.record("\(report)")
+                continue
+            }
+            #expect(error.errno == ECONNRESET)
             #expect(report.phase == .securing)
             try pair.loop.end()
         }
