@@ -6,9 +6,14 @@ extension ClientHello {
     /// Source: SSL_client_hello_get0_ext(3); RFC 6066, section 3; RFC 7301, section 3.1; RFC 8446,
     /// section 4.2.1.
     init(of handle: OpaquePointer) {
-        serverName = Self.name(in: Self.extension(0, of: handle))
+        serverName = Self.serverName(of: handle)
         applicationProtocols = Self.protocols(in: Self.extension(16, of: handle))
         versions = Self.versions(of: handle)
+    }
+
+    /// Whom the client wants; the library forgets it where a session of TLS 1.2 goes on.
+    static func serverName(of handle: OpaquePointer) -> String? {
+        name(in: `extension`(0, of: handle))
     }
 
     private static func `extension`(_ number: CUnsignedInt, of handle: OpaquePointer) -> [UInt8] {

@@ -74,8 +74,7 @@ public struct TLSInfo {
         cipherSuite = String(cString: SSL_CIPHER_standard_name(cipher))
         group = Self.group(of: handle)
         applicationProtocol = Self.applicationProtocol(of: handle)
-        sentServerName = SSL_get_servername(handle, TLSEXT_NAMETYPE_host_name)
-            .map { String(cString: $0) }
+        sentServerName = session.sentName
         isResumed = SSL_session_reused(handle) == 1
         peerChain = Self.peerChain(of: handle)
         let verified = Certificate.chain(in: SSL_get0_verified_chain(handle))

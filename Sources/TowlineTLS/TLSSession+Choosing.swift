@@ -21,6 +21,7 @@ extension TLSSession {
             return .ask
         }
         isHelloSettled = true
+        sentName = hello?.serverName ?? ClientHello.serverName(of: handle)
         if refusal != nil { return .refuse(.unrecognizedName) }
         if settings.requiresApplicationProtocol,
             ClientHello(of: handle).applicationProtocols.isEmpty

@@ -56,7 +56,7 @@ extension TLSSession {
             trustFailure = failure
             // What is wrong with a staple has an alert of its own, for which it is early yet.
             if failure.isAboutStaple, !failure.isRevocation { return accept(store, nil) }
-            return refuse(store, number: failure.numberForLibrary)
+            return refuse(store, number: failure.verifyResult)
         }
     }
 
@@ -215,11 +215,6 @@ extension TLSSession {
 }
 
 extension TrustFailure {
-    /// What the library makes the right alert of.
-    fileprivate var numberForLibrary: CInt {
-        libraryNumber == 0 ? X509_V_ERR_CERT_REJECTED : CInt(libraryNumber)
-    }
-
     fileprivate var isRevocation: Bool {
         if case .revoked = reason { true } else { false }
     }

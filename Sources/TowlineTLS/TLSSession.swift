@@ -60,7 +60,7 @@ final class TLSSession: SecurityLayer {
     /// Whom a client verifies; on servers nobody.
     var peerName: PeerName?
 
-    /// What a client sends for the server to choose by.
+    /// What the client sends, or has sent, for the server to choose by.
     var sentName: String?
 
     /// Where sessions of this connection are kept.

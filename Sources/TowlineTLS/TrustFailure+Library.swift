@@ -124,6 +124,9 @@ extension TrustFailure {
 
     /// What a session is told to remember as its result, and to take its alert from.
     var verifyResult: CInt {
-        libraryNumber == 0 ? X509_V_ERR_CERT_REJECTED : CInt(libraryNumber)
+        if libraryNumber != 0 { return CInt(libraryNumber) }
+        // A stapled response says so without the library.
+        if case .revoked = reason { return X509_V_ERR_CERT_REVOKED }
+        return X509_V_ERR_CERT_REJECTED
     }
 }
