@@ -43,10 +43,11 @@ sanitize: setup
 	TOWLINE_SLOWDOWN=10 TSAN_OPTIONS=suppressions=$(CURDIR)/Tests/Support/threads.supp \
 		swift test --sanitize=thread --scratch-path .build/thread
 
-# SEEDS=N random runs on the simulated network, and what only a release build does.
+# SEEDS=N random runs on the simulated network and of damaged handshakes, and what only a release
+# build does.
 storm:
 	TOWLINE_SEEDS=$(SEEDS) swift test -c release --scratch-path .build/storm \
-		-Xswiftc -enable-testing --filter 'SimulationTests|ReleaseBuildTests'
+		-Xswiftc -enable-testing --filter 'SimulationTests|ReleaseBuildTests|DamageTests'
 
 # CYCLES=N connections, and 100 reactors, one after the other in one process, which has to be left
 # as it was.

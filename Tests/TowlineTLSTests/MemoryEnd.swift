@@ -115,7 +115,7 @@ final class MemoryEnd {
             let taken = bytes.withUnsafeBytes { all in
                 var rest = all
                 let (count, step) = session.receive(&rest, into: room, answeringInto: output)
-                plaintext += room[..<count]
+                plaintext += UnsafeRawBufferPointer(rebasing: room[..<count])
                 note(step)
                 isDone = if case .needsInput = step { true } else { false }
                 return all.count - rest.count
