@@ -64,6 +64,7 @@ faults: setup
 # What an echo, a connection and an idle server cost, each figure beside its budget.
 budget: setup
 	swift build -c release --product echo-server
+	swift build -c release --product line-chat
 	swift build -c release --product async-echo
 	python3 Tests/Support/budget.py
 

@@ -16,10 +16,14 @@ let examples = [
     "PortForwarder",
 ]
 
+/// Those of them that secure connections, and so link OpenSSL.
+let secureExamples = ["EchoServer"]
+
 func example(_ name: String) -> Target {
     .executableTarget(
         name: name,
-        dependencies: ["Towline", "ExampleSupport"],
+        dependencies: ["Towline", "ExampleSupport"]
+            + (secureExamples.contains(name) ? ["TowlineTLS"] : []),
         path: "Examples",
         exclude: examples.filter { $0 != name }.map { "\($0).swift" } + ["Support"],
         sources: ["\(name).swift"],
@@ -89,10 +93,9 @@ let package = Package(
             dependencies: ["Towline", "CLinux"],
             path: "Tests/Support",
             exclude: [
-                "budget.py", "docs.sh", "examples.py", "journeys.py", "faults.py", "leaks.supp",
-                "make-certs.sh",
-                "load.c",
-                "setup.sh", "threads.supp",
+                "budget.py", "docs.sh", "example_tools.py", "examples.py", "examples_tls.py",
+                "faults.py", "journeys.py", "leaks.supp", "load.c", "make-certs.sh", "setup.sh",
+                "threads.supp",
             ],
             swiftSettings: strict
         ),

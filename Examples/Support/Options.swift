@@ -1,6 +1,6 @@
 /// The options of a command line, each a word with a value behind it.
 public struct Options {
-    private var values: [String: String] = [:]
+    private var values: [String: [String]] = [:]
 
     /// Reads the words behind a program's name.
     ///
@@ -13,12 +13,15 @@ public struct Options {
         while let option = words.popFirst() {
             guard known.contains(option) else { throw UsageError("\(option) is not known") }
             guard let value = words.popFirst() else { throw UsageError("\(option) needs a value") }
-            values[option] = value
+            values[option, default: []].append(value)
         }
     }
 
-    /// The words of an option; `nil` if it was not given.
-    public func text(_ option: String) -> String? { values[option] }
+    /// The word of an option, the last one if it was given several times; `nil` if it was not.
+    public func text(_ option: String) -> String? { values[option]?.last }
+
+    /// The words of an option that may be given several times, in their order.
+    public func texts(_ option: String) -> [String] { values[option] ?? [] }
 
     /// The value of an option.
     ///
@@ -31,7 +34,7 @@ public struct Options {
         _ option: String,
         _ read: (String) -> Value?
     ) throws(UsageError) -> Value? {
-        guard let word = values[option] else { return nil }
+        guard let word = text(option) else { return nil }
         guard let value = read(word) else { throw UsageError("\(option) \(word): not valid") }
         return value
     }
@@ -53,6 +56,15 @@ public struct Options {
 /// Words that a program cannot do anything with.
 public struct UsageError: Error {
     /// What is wrong with them.
+    public let description: String
+
+    /// An error with this text.
+    public init(_ description: String) { self.description = description }
+}
+
+/// What a program cannot do, in words.
+public struct Failure: Error, CustomStringConvertible {
+    /// Why.
     public let description: String
 
     /// An error with this text.

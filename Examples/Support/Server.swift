@@ -57,9 +57,9 @@ public final class Server {
     /// What everything runs on.
     public let reactor: Reactor
 
-    private let program: Program
+    let program: Program
     private let options: Options
-    private let signals: SignalSource
+    var signals: [SignalSource]
     private let page: StatsPage?
 
     /// Makes the reactor, with nothing open yet but what waits for signals.
@@ -73,7 +73,7 @@ public final class Server {
         self.reactor = reactor
         // Before anything is open, so that no failure leaves a socket file behind.
         var isDraining = false
-        signals = try SignalSource(reactor: reactor, signals: [SIGTERM, SIGINT]) {
+        let end = try SignalSource(reactor: reactor, signals: [SIGTERM, SIGINT]) {
             [unowned reactor] _ in
             guard !isDraining else {
                 reactor.stop()
@@ -85,6 +85,7 @@ public final class Server {
                 reactor.stop()
             }
         }
+        signals = [end]
         let period = try options.seconds("--pulse")
         page = address.map { StatsPage(reactor, at: $0, pulse: period.map { Pulse(reactor, $0) }) }
     }
@@ -96,14 +97,17 @@ public final class Server {
     ///   - address: Where to listen; `nil`, where the options say.
     ///   - figures: What the program itself has to tell each time somebody asks; the name of a
     ///     count that only grows ends with `_total`.
-    /// - Throws: ``UsageError``, or what listening does; everything is closed then.
+    ///   - prepare: Is given the listener before it listens.
+    /// - Throws: ``UsageError``, or what `prepare` or listening does; everything is closed then.
     public func run(
         _ delegate: any StreamListenerDelegate,
         on address: SocketAddress? = nil,
-        figures: @escaping () -> KeyValuePairs<String, Int> = { [:] }
+        figures: @escaping () -> KeyValuePairs<String, Int> = { [:] },
+        prepare: (StreamListener) throws -> Void = { _ in }
     ) throws {
         let listener = StreamListener(reactor: reactor, delegate: delegate)
         do {
+            try prepare(listener)
             try listen(listener, address)
             try page?.listen(figures: figures)
         } catch {

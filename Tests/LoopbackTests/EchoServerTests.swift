@@ -64,8 +64,9 @@ import Towline
         )
     }
 
-    @Test("It needs no library of another project") func neededLibraries() throws {
-        let path = try BuiltProduct.path(of: "echo-server")
+    @Test("A server without TLS needs no library of another project")
+    func neededLibraries() throws {
+        let path = try BuiltProduct.path(of: "line-chat")
         let exit = try #require(try ChildProcess.run("readelf", ["--dynamic", "--wide", path]))
         #expect(exit.code == 0, "\(exit.standardError)")
         let needed = exit.standardOutput.split(separator: "\n").filter { $0.contains("(NEEDED)") }
