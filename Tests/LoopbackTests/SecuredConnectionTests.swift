@@ -70,6 +70,40 @@ import TowlineTLS
         try plain.loop.end()
     }
 
+    @Test("A socket that connects again in its farewell is in clear, and can be secured again")
+    func connectingAgain() throws {
+        /// Connects again once, and keeps what it is told of its security.
+        final class Returning: StreamSocketDelegate {
+            let address: SocketAddress
+            var versions: [[TLSVersion?]] = []
+
+            init(_ address: SocketAddress) { self.address = address }
+
+            func socket(_ socket: StreamSocket, didConnectTo address: SocketAddress) throws {
+                versions.append([socket.tlsInfo?.version])
+                try socket.startTLS(TestTLS.client())
+            }
+
+            func socketDidSecure(_ socket: StreamSocket) {
+                versions[versions.count - 1].append(socket.tlsInfo?.version)
+                socket.disconnect()
+            }
+
+            func socket(_ socket: StreamSocket, didDisconnect report: DisconnectReport) {
+                versions[versions.count - 1].append(socket.tlsInfo?.version)
+                if versions.count == 1 { try? socket.connect(to: address) }
+            }
+        }
+        let served = try ServedSecurely(TestTLS.server())
+        let returning = Returning(try #require(served.listener.localAddress))
+        let socket = StreamSocket(reactor: served.loop.reactor, delegate: returning)
+        try socket.connect(to: returning.address)
+        #expect(try served.loop.turn { returning.versions.flatMap { $0 }.count == 6 })
+        #expect(returning.versions == Array(repeating: [nil, .tls13, .tls13], count: 2))
+        #expect(socket.tlsInfo == nil)
+        try served.loop.end()
+    }
+
     @Test("TS5 A listener's configuration is replaced; what runs goes on with the one it has")
     func reload() throws {
         let certificates = try TestCertificates.made()

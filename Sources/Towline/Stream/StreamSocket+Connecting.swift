@@ -168,6 +168,7 @@ extension StreamSocket {
         let extras = makeExtras()
         extras.connecting = state
         extras.localAddress = nil
+        extras.formerSecurity = nil
         extras.requestedHost = nil
         extras.requestedPlace = nil
         extras.phase = .connecting
