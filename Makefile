@@ -73,6 +73,8 @@ examples: setup
 	swift build -c release --product echo-server
 	swift build -c release --product line-chat
 	swift build -c release --product port-forwarder
+	swift build -c release --product tls-probe
+	swift build -c release --product mail-submit
 	python3 Tests/Support/examples.py
 
 # What Docs/Journeys.md promises, with thousands of clients and gigabytes; SLOW_SECONDS=210 for 10 GiB.

@@ -13,11 +13,11 @@ let strict: [SwiftSetting] = [
 /// The files of `Examples`, each the one source of the target with its name.
 let examples = [
     "AsyncEcho", "Demo", "EchoServer", "FirstClient", "FirstServer", "HostedReactor", "LineChat",
-    "PortForwarder",
+    "MailSubmit", "PortForwarder", "SecureClient", "SecureServer", "TLSProbe",
 ]
 
 /// Those of them that secure connections, and so link OpenSSL.
-let secureExamples = ["EchoServer"]
+let secureExamples = ["EchoServer", "MailSubmit", "SecureClient", "SecureServer", "TLSProbe"]
 
 func example(_ name: String) -> Target {
     .executableTarget(
@@ -46,7 +46,9 @@ let package = Package(
         .executable(name: "echo-server", targets: ["EchoServer"]),
         .executable(name: "hosted-reactor", targets: ["HostedReactor"]),
         .executable(name: "line-chat", targets: ["LineChat"]),
+        .executable(name: "mail-submit", targets: ["MailSubmit"]),
         .executable(name: "port-forwarder", targets: ["PortForwarder"]),
+        .executable(name: "tls-probe", targets: ["TLSProbe"]),
     ],
     targets: [
         .target(name: "CLinux"),

@@ -49,9 +49,7 @@ struct Security {
         }
         var configuration = TLSConfiguration.server(identity)
         try askForCertificates(&configuration)
-        if let protocols = options.text("--alpn") {
-            configuration.applicationProtocols = protocols.split(separator: ",").map(String.init)
-        }
+        configuration.applicationProtocols = options.list("--alpn")
         let choices = Dictionary(try options.texts("--tls-name").map(choice)) { _, last in last }
         if !choices.isEmpty { configuration.chooser = NamedIdentities(choices) }
         try configuration.prepare()

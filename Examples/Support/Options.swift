@@ -1,15 +1,27 @@
-/// The options of a command line, each a word with a value behind it.
+/// The words of a command line, and its options, each a word with a value behind it.
 public struct Options {
+    /// The words in front of the options.
+    public let words: [String]
+
     private var values: [String: [String]] = [:]
 
-    /// Reads the words behind a program's name.
+    /// Reads what is behind a program's name.
     ///
     /// - Parameters:
-    ///   - words: The words.
+    ///   - words: All of it.
     ///   - known: The options that there are.
-    /// - Throws: ``UsageError`` for an option that is not known or has no value.
-    public init(_ words: some Collection<String>, known: [String]) throws(UsageError) {
-        var words = words[...]
+    ///   - first: What the words in front of them are.
+    /// - Throws: ``UsageError`` for an option that is not known or has no value, or too few words.
+    public init(
+        _ words: some Collection<String>,
+        known: [String],
+        first: [String] = []
+    ) throws(UsageError) {
+        self.words = Array(words.prefix(first.count).prefix { !$0.hasPrefix("--") })
+        guard self.words.count == first.count else {
+            throw UsageError("\(first.joined(separator: " and ")) come first")
+        }
+        var words = words.dropFirst(first.count)
         while let option = words.popFirst() {
             guard known.contains(option) else { throw UsageError("\(option) is not known") }
             guard let value = words.popFirst() else { throw UsageError("\(option) needs a value") }
@@ -22,6 +34,23 @@ public struct Options {
 
     /// The words of an option that may be given several times, in their order.
     public func texts(_ option: String) -> [String] { values[option] ?? [] }
+
+    /// The parts of an option's word, between commas; none if it was not given.
+    public func list(_ option: String) -> [String] {
+        (text(option) ?? "").split(separator: ",").map(String.init)
+    }
+
+    /// The word in front of the options that is a port, 1 through 65535.
+    ///
+    /// - Parameter index: Which word.
+    /// - Returns: The port.
+    /// - Throws: ``UsageError`` for anything else.
+    public func port(_ index: Int) throws(UsageError) -> UInt16 {
+        guard let port = UInt16(words[index]), port > 0 else {
+            throw UsageError("\(words[index]): not a port")
+        }
+        return port
+    }
 
     /// The value of an option.
     ///
@@ -69,4 +98,16 @@ public struct Failure: Error, CustomStringConvertible {
 
     /// An error with this text.
     public init(_ description: String) { self.description = description }
+}
+
+/// The end of a program with a code of its own.
+public struct ExitCode: Error {
+    /// The code.
+    public let code: CInt
+
+    /// Why, as a line.
+    public let text: String
+
+    /// An end with this code, and this line on standard error.
+    public init(_ code: CInt, _ text: String) { (self.code, self.text) = (code, text) }
 }

@@ -39,7 +39,7 @@ NEEDED = {
     "haproxy": "haproxy",
     "openssl": "openssl",
     "curl": "curl",
-    "nginx": "nginx-light",
+    "aiosmtpd": "python3-aiosmtpd",
 }
 
 
@@ -308,6 +308,8 @@ EXAMPLES = {
     "chat": chat,
     "forward": forward,
     "secure": examples_tls.echo,
+    "probe": examples_tls.probe_all,
+    "mail": examples_tls.mail,
 }
 
 

@@ -2,7 +2,7 @@
 # Installs the Debian packages that the tests and the demonstration use, if they are absent.
 set -euo pipefail
 packages=(make gcc libc6-dev python3 socat redis-server redis-tools haproxy strace valgrind
-    libssl-dev openssl nginx-light curl)
+    libssl-dev openssl nginx-light curl python3-aiosmtpd)
 missing=()
 for package in "${packages[@]}"; do
     dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' ||

@@ -3,7 +3,7 @@ import Testing
 @Suite("README") struct ReadmeTests {
     @Test(
         "The programs that it shows are the example files themselves",
-        arguments: ["FirstServer", "FirstClient"]
+        arguments: ["FirstServer", "FirstClient", "SecureServer", "SecureClient"]
     )
     func programs(name: String) throws {
         let example = try Checkout.text(of: "Examples/\(name).swift")
