@@ -55,7 +55,7 @@ import Towline
         let host = try EpollHost(watching: pair.loop.reactor.readinessDescriptor)
         var heard: [Bool] = []
         pair.loop.reactor.onTurn = { heard.append($0.hasEnded) }
-        pair.recorder.whenRead = { _, _, _ in pair.loop.reactor.stop() }
+        pair.recorder.whenRead = { [reactor = pair.loop.reactor] _, _, _ in reactor.stop() }
         try pair.socket.read()
         var isOver = false
         var turns = 0
