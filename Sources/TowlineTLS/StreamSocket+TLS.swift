@@ -26,7 +26,8 @@ extension StreamSocket {
         file: StaticString = #fileID,
         line: UInt = #line
     ) throws(SocketError) {
-        try begin(configuration, within: nil, file, line)
+        let isAccepted = securityFacts.isAccepted
+        try begin(configuration, within: .seconds(isAccepted ? 10 : 30), file, line)
     }
 
     /// Secures the connection as ``startTLS(_:file:line:)`` does, within a time of the caller's.
@@ -45,11 +46,8 @@ extension StreamSocket {
         file: StaticString = #fileID,
         line: UInt = #line
     ) throws(SocketError) {
-        try begin(configuration, within: timeout ?? .seconds(Self.ages), file, line)
+        try begin(configuration, within: timeout, file, line)
     }
-
-    /// Nobody waits for longer: a hundred years.
-    private static var ages: Int64 { 100 * 365 * 24 * 60 * 60 }
 
     private func begin(
         _ configuration: TLSConfiguration,

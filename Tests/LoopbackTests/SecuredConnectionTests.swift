@@ -157,6 +157,140 @@ import TowlineTLS
         try served.loop.end()
     }
 
+    @Test("TS6, LS4: with too many handshakes under way nobody is accepted until one is over")
+    func handshakesAtOnce() throws {
+        let served = try ServedSecurely(TestTLS.server(), maxHandshakes: 3)
+        let reactor = served.loop.reactor
+        let clients = try (0..<8).map { _ in
+            let client = ServedSecurely.Client(reactor)
+            try client.socket.connect(to: #require(served.listener.localAddress))
+            return client
+        }
+        let accepted = { served.acceptor.sockets.count }
+        #expect(try served.loop.turn { clients.allSatisfy { !$0.recorder.heard.isEmpty } })
+        try served.loop.turn(times: 5)
+        #expect(accepted() == 3)
+        #expect(reactor.figures.acceptPauses == 1)
+        // Who secures nobody is not held up.
+        let plain = Acceptor()
+        let open = StreamListener(reactor: reactor, delegate: plain)
+        try open.listen(on: .ipv4(.loopback, port: 0))
+        let others = try (0..<5).map { _ in
+            let client = ServedSecurely.Client(reactor)
+            try client.socket.connect(to: #require(open.localAddress))
+            return client
+        }
+        #expect(try served.loop.turn { plain.sockets.count == others.count })
+        // One that is complete makes room for one, and so does one that never will be.
+        try clients[0].secure(served)
+        #expect(try served.loop.turn { accepted() == 4 })
+        clients[1].socket.disconnect()
+        #expect(try served.loop.turn { accepted() == 5 })
+        try served.loop.turn(times: 5)
+        #expect(accepted() == 5)
+        for client in clients[2...] { try client.secure(served) }
+        #expect(accepted() == 8)
+        try clients[7].echo(served)
+        try served.loop.end()
+    }
+
+    @Test("TH1, S6: when the time is over it is said whether messages or an answer were waited for")
+    func waitedFor() throws {
+        let hello = try hello()
+        let flight = try Pair()
+        let server = try TestTLS.server()
+        try server.prepare()
+        try flight.socket.startTLS(server, timeout: .milliseconds(50))
+        try flight.peer.send(hello)
+        #expect(try flight.turn { flight.recorder.isDisconnected })
+        #expect(flight.recorder.reports[0].error?.tls == .timedOut(.flight))
+        // It has said its part.
+        #expect(try flight.peer.receive(5).first == 22)
+        try flight.loop.end()
+
+        let doubter = Doubter()
+        var asking = try TestTLS.client()
+        asking.trust.decision = .delegate
+        let tls = asking
+        let trust = try ServedSecurely(TestTLS.server())
+        let client = try trust.connect()
+        client.socket.delegate = doubter
+        try client.socket.startTLS(tls, timeout: .milliseconds(300))
+        #expect(try trust.loop.turn { !doubter.reports.isEmpty })
+        #expect(doubter.questions == 1)
+        #expect(doubter.reports[0].error?.tls == .timedOut(.trust))
+        #expect(doubter.reports[0].phase == .securing)
+        try trust.loop.end()
+    }
+
+    /// What a client says first.
+    private func hello() throws -> [UInt8] {
+        let pair = try Pair()
+        let tls = try TestTLS.client()
+        try tls.prepare()
+        try pair.socket.startTLS(tls)
+        try pair.loop.turn(times: 3)
+        let header = try pair.peer.receive(5)
+        let rest = try pair.peer.receive(Int(header[3]) << 8 | Int(header[4]))
+        try pair.loop.end()
+        return header + rest
+    }
+
+    @Test("TH1 Without a timeout a handshake may take as long as it likes, and has no timer")
+    func withoutTimeout() throws {
+        let pair = try SecurePair()
+        let armed = { pair.loop.reactor.figures.timers }
+        let before = armed()
+        try pair.client.startTLS(try TestTLS.client(), timeout: nil)
+        try pair.loop.turn(times: 5)
+        #expect(armed() == before)
+        try pair.server.startTLS(try TestTLS.server())
+        try pair.loop.turn(times: 1)
+        #expect(armed() == before + 1)
+        let (client, server) = (pair.clientRecorder, pair.serverRecorder)
+        #expect(
+            try pair.loop.turn {
+                client.heard.contains(.didSecure) && server.heard.contains(.didSecure)
+            }
+        )
+        try pair.loop.end()
+    }
+
+    @Test("TU4 Whoever wants TLS or nothing says so once: what was queued behind it never leaves")
+    func tlsOrNothing() throws {
+        let pair = try Pair()
+        let (socket, recorder) = (pair.socket, pair.recorder)
+        // As a mail client does: its secret is queued only where the answer is yes.
+        recorder.whenRead = { socket, bytes, _ in
+            guard bytes.starts(with: Array("220".utf8)) else {
+                socket.disconnect()
+                return
+            }
+            try socket.startTLS(try TestTLS.client())
+            try socket.write("secret")
+        }
+        try socket.write("STARTTLS\r\n")
+        try socket.read(to: .crlf)
+        #expect(try pair.turn { recorder.heard.contains(.didWrite(tag: 0)) })
+        try pair.peer.send("454 not now\r\n")
+        #expect(try pair.turn { recorder.isDisconnected })
+        #expect(String(decoding: try pair.peer.receiveUntilEnd(), as: UTF8.self) == "STARTTLS\r\n")
+        try pair.loop.end()
+
+        // And where the answer was yes, and what follows is no TLS.
+        let liar = try Pair()
+        liar.recorder.whenRead = recorder.whenRead
+        try liar.socket.write("STARTTLS\r\n")
+        try liar.socket.read(to: .crlf)
+        try liar.peer.send("220 go\r\n")
+        #expect(try liar.turn { liar.recorder.heard.count >= 2 })
+        try liar.peer.send("250 still in clear\r\n")
+        #expect(try liar.turn { liar.recorder.isDisconnected })
+        let sent = try liar.peer.receiveUntilEnd()
+        #expect(!String(decoding: sent, as: UTF8.self).contains("secret"))
+        try liar.loop.end()
+    }
+
     @Test("TU2, requiresEmptyReadBuffer false: early bytes are the handshake's, and no data")
     func earlyBytes() throws {
         var lenient = try TestTLS.client()
@@ -188,8 +322,10 @@ private struct ServedSecurely {
     let listener: StreamListener
     let acceptor = Acceptor()
 
-    init(_ tls: TLSConfiguration) throws {
-        loop = try Loop()
+    init(_ tls: TLSConfiguration, maxHandshakes: Int = 1_024) throws {
+        var configuration = Reactor.Configuration(backend: .epoll)
+        configuration.maxHandshakes = maxHandshakes
+        loop = try Loop(configuration)
         listener = StreamListener(reactor: loop.reactor, delegate: acceptor)
         acceptor.whenAccepted = { socket, recorder in
             recorder.whenRead = { socket, bytes, _ in try socket.write(bytes) }
@@ -236,5 +372,23 @@ private struct ServedSecurely {
             try socket.read(toLength: 4)
             #expect(try served.loop.turn { recorder.readBytes.count == before + 4 })
         }
+    }
+}
+
+/// Is asked whether to trust a peer, and does not answer.
+private final class Doubter: StreamSocketTLSDelegate {
+    var reports: [DisconnectReport] = []
+    var questions = 0
+
+    func socket(
+        _ socket: StreamSocket,
+        didReceive trust: TLSTrust,
+        completionHandler: @escaping @Sendable (Bool) -> Void
+    ) throws {
+        questions += 1
+    }
+
+    func socket(_ socket: StreamSocket, didDisconnect report: DisconnectReport) {
+        reports.append(report)
     }
 }

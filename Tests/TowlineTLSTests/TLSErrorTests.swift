@@ -3,7 +3,7 @@ import Towline
 import TowlineTLS
 
 @Suite("TLS errors") struct TLSErrorTests {
-    @Test("E7 Each error prints as one line that a person can act on")
+    @Test("E7, TH1: each error prints as one line that a person can act on")
     func texts() {
         let texts: [(TLSError, String)] = [
             (
@@ -37,6 +37,11 @@ import TowlineTLS
             (
                 .truncated(bytes: 12),
                 "connection ended after 12 bytes without a close_notify; data may be missing"
+            ),
+            (.timedOut(.hello), "handshake timed out waiting for the peer's hello"),
+            (
+                .timedOut(.flight),
+                "handshake timed out waiting for the rest of the peer's messages"
             ),
             (
                 .timedOut(.trust),

@@ -220,6 +220,7 @@ public final class AsyncStreamSocket: Sendable {
     /// Has the connection secured behind all that was asked for, and waits until it is.
     ///
     /// - Parameter begin: Called once on the reactor's thread.
+    /// - Throws: What `begin` throws, or why the connection has ended; `CancellationError`.
     package nonisolated(nonsending) func secure(
         _ begin: @Sendable (StreamSocket) throws(SocketError) -> Void
     ) async throws {

@@ -35,6 +35,11 @@ extension Reactor {
         /// How much one turn does for one socket.
         public var budget = TurnBudget()
 
+        /// How many handshakes of accepted connections may be under way, 1 or more; 1,024.
+        ///
+        /// At the limit the listeners that have accepted them accept nobody until there are fewer.
+        public var maxHandshakes = 1_024
+
         /// How many sockets the tables begin with, 0 through 1,000,000; they grow by themselves.
         public var expectedSockets = 16
 
@@ -76,6 +81,9 @@ extension Reactor {
             }
             guard budget.isValid else {
                 throw .invalidConfiguration("budget: each number must be 1 or more")
+            }
+            guard maxHandshakes > 0 else {
+                throw .invalidConfiguration("maxHandshakes \(maxHandshakes): must be 1 or more")
             }
             guard (0...1_000_000).contains(expectedSockets) else {
                 throw .invalidConfiguration(

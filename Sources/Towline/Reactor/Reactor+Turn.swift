@@ -18,6 +18,10 @@ enum OwnerWork {
     case expire
     /// A descriptor came free.
     case noteFreeDescriptor
+    /// No more handshakes may begin than are under way.
+    case noteManyHandshakes
+    /// There is room for the handshakes of others.
+    case noteFreeHandshake
     /// A connection that the listener has accepted has ended.
     case noteConnectionEnd
     /// End after the current exchange.

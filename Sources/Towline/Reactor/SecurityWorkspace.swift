@@ -3,13 +3,15 @@ final class SecurityWorkspace {
     /// Where data is decrypted to, and lent from.
     let plaintext: UnsafeMutableRawBufferPointer
     let output = SecurityOutput()
+    let gate: HandshakeGate
 
     /// Handshakes take a hundred times what a read does, so a turn makes only so many.
     @exclusivity(unchecked) private var turn = -1
     @exclusivity(unchecked) private var begun = 0
     @exclusivity(unchecked) private var spent = Duration.zero
 
-    init() {
+    init(_ gate: HandshakeGate) {
+        self.gate = gate
         plaintext = .allocate(byteCount: 256 * 1024, alignment: 64)
     }
 
@@ -49,7 +51,7 @@ extension Reactor {
     /// Made when the first connection is secured.
     var securityWorkspace: SecurityWorkspace {
         if let made = madeSecurityWorkspace { return made }
-        let made = SecurityWorkspace()
+        let made = SecurityWorkspace(HandshakeGate(limit: configuration.maxHandshakes, link))
         madeSecurityWorkspace = made
         madeSecurityOutput = .passUnretained(made.output)
         return made

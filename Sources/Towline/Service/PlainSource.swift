@@ -50,7 +50,7 @@ final class PlainSource {
         case .end:
             close(reactor)
         case .connect, .flush, .serveAgain, .reportWrites, .noteTime, .expire, .noteFreeDescriptor,
-            .noteConnectionEnd, .finish:
+            .noteManyHandshakes, .noteFreeHandshake, .noteConnectionEnd, .finish:
             break
         }
     }

@@ -33,7 +33,8 @@ final class SecuredStream {
     let layer: any SecurityLayer
     /// Operations with smaller numbers come before the handshake, in the clear.
     let barrier: OperationID
-    let timeout: Duration
+    /// `nil`: it may take as long as it likes.
+    let timeout: Duration?
 
     @exclusivity(unchecked) var phase = Phase.queued
     /// Bytes of the peer that the layer has not taken yet; `nil` mostly.
@@ -51,7 +52,17 @@ final class SecuredStream {
     /// Whether this handshake has had its turn already.
     @exclusivity(unchecked) var hasBegun = false
 
-    init(_ layer: any SecurityLayer, barrier: OperationID, timeout: Duration) {
+    /// Counts the handshake until it is over; of accepted connections only.
+    private var gate: HandshakeGate?
+
+    init(
+        _ layer: any SecurityLayer,
+        barrier: OperationID,
+        timeout: Duration?,
+        gate: HandshakeGate?
+    ) {
+        gate?.enter()
+        self.gate = gate
         self.layer = layer
         self.barrier = barrier
         self.timeout = timeout
@@ -59,6 +70,13 @@ final class SecuredStream {
 
     /// Whether the handshake is still to come, or not over.
     var isSecuring: Bool { phase != .secured }
+
+    /// The handshake is complete, or never will be.
+    func leaveGate() {
+        let left = gate
+        gate = nil
+        left?.leave()
+    }
 
     /// Whether the layer can go on without new bytes of the peer.
     var hasLeftovers: Bool { hasMore || input != nil }

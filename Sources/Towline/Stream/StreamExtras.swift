@@ -66,6 +66,7 @@ final class StreamExtras {
         phase = .connected
         connecting = nil
         formerSecurity = security?.layer
+        security?.leaveGate()
         security = nil
     }
 }

@@ -31,6 +31,11 @@ extension StreamListener {
         case .noteFreeDescriptor:
             endExhaustion(reactor)
             updateAccepting()
+        case .noteManyHandshakes:
+            waitForHandshakes(reactor)
+        case .noteFreeHandshake:
+            waitsForHandshakes = false
+            updateAccepting()
         case .noteConnectionEnd:
             openConnections -= 1
             if openConnections &+ 1 == connectionLimit { updateAccepting() }
@@ -43,7 +48,9 @@ extension StreamListener {
 
     /// Whether a connection would be taken now.
     var wantsConnections: Bool {
-        guard isListening, !isPausedByUser, !exhaustion.isActive else { return false }
+        guard isListening, !isPausedByUser, !exhaustion.isActive, !waitsForHandshakes else {
+            return false
+        }
         guard let connectionLimit else { return true }
         return openConnections < connectionLimit
     }
@@ -101,6 +108,18 @@ extension StreamListener {
             socket.disconnect(because: .noDelegate, reactor)
         }
         socket.settle(reactor)
+    }
+
+    /// Accepts nobody for as long as too many handshakes are under way.
+    private func waitForHandshakes(_ reactor: Reactor) {
+        let gate = reactor.securityWorkspace.gate
+        guard !waitsForHandshakes, isListening, let first = places.first else { return }
+        waitsForHandshakes = true
+        gate.tell(first.id)
+        updateAccepting()
+        reactor.counters.acceptPauses &+= 1
+        let fields = ["address": "\(first.address)", "handshakes": "\(gate.count)"]
+        reactor.note(.debug, "accept paused", fields)
     }
 
     private func noteRefusal(of peer: SocketAddress, _ reason: String, _ reactor: Reactor) {

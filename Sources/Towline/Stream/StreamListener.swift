@@ -51,6 +51,8 @@ public final class StreamListener {
     @exclusivity(unchecked) var openConnections = 0
     @exclusivity(unchecked) var connectionLimit: Int?
     var isPausedByUser = false
+    /// Whether too many of the connections that were accepted are not secured yet.
+    var waitsForHandshakes = false
     var exhaustion = Exhaustion()
 
     /// Secures each connection before the delegate hears of it.
@@ -339,6 +341,7 @@ public final class StreamListener {
         phase = .idle
         places = []
         openConnections = 0
+        waitsForHandshakes = false
         inheritedOptions = nil
         exhaustion = Exhaustion(policy: exhaustion.policy)
     }

@@ -239,7 +239,7 @@ extension StreamSocket {
             noteTime(now, reactor)
         case .expire:
             expire(reactor)
-        case .noteFreeDescriptor, .noteConnectionEnd:
+        case .noteFreeDescriptor, .noteManyHandshakes, .noteFreeHandshake, .noteConnectionEnd:
             break
         case .finish:
             guard lifecycle.isOpen else { return }

@@ -7,7 +7,7 @@ extension StreamSocket {
     ///
     /// - Parameters:
     ///   - layer: What secures it.
-    ///   - timeout: From when the handshake is at the head of both queues.
+    ///   - timeout: From when the handshake is at the head of both queues; `nil`, no limit.
     ///   - file: The file of the call, for the error.
     ///   - line: The line of the call, for the error.
     /// - Throws: ``SocketError/alreadySecured``, ``SocketError/notConnected``,
@@ -27,9 +27,15 @@ extension StreamSocket {
         if lifecycle.peerHasEnded || inputEnd != nil { throw .readClosed }
         if lifecycle.isWritingOver { throw .writeClosed }
         if let failure = extras?.sendFailure { throw failure }
-        let limit = timeout ?? (origin == .none ? .seconds(30) : .seconds(10))
         let barrier = reactor.takeOperationID()
-        makeExtras().security = SecuredStream(layer, barrier: barrier, timeout: limit)
+        let gate = origin == .none ? nil : reactor.securityWorkspace.gate
+        makeExtras().security = SecuredStream(
+            layer,
+            barrier: barrier,
+            timeout: timeout,
+            gate: gate
+        )
+        if gate?.isFull == true { reactor.perform(.noteManyHandshakes, for: origin) }
         obstacles.insert(.isSecured)
         if reads.hasOpenEnded {
             let fields = ["socket": "\(socketID)"]
@@ -174,7 +180,7 @@ extension StreamSocket {
     private func beginHandshake(_ security: SecuredStream, _ reactor: Reactor) {
         security.phase = .handshaking
         makeExtras().phase = .securing
-        setDeadline(.handshake, after: security.timeout, reactor)
+        if let timeout = security.timeout { setDeadline(.handshake, after: timeout, reactor) }
         if let kept, !kept.isEmpty {
             if let refusal = security.layer.refusal(ofEarlyBytes: kept.count) {
                 disconnect(because: .security(refusal), reactor)
@@ -265,6 +271,7 @@ extension StreamSocket {
 
     private func noteSecured(_ security: SecuredStream, _ reactor: Reactor) -> Bool {
         security.phase = .secured
+        security.leaveGate()
         extras?.phase = .connected
         extras?.timeouts.clear(.handshake)
         callBack(reactor) { try $0.didSecure(self) }

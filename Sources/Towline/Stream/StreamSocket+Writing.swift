@@ -196,7 +196,9 @@ extension StreamSocket {
             count: bytes.byteCount,
             timeout: nanoseconds
         )
-        if gather(bytes, reactor) {
+        // A large array is held instead, which copies nothing; a span has to be copied anyway.
+        let isHeld = array != nil && bytes.byteCount >= Self.heldSize
+        if !isHeld, gather(bytes, reactor) {
             if !writes.isEmpty { reactor.counters.joinedWrites &+= 1 }
             writes.append(request, isGathered: true)
         } else {
@@ -232,11 +234,10 @@ extension StreamSocket {
         if reactor.current != socketID { list(for: .flush, reactor) }
     }
 
-    /// Gathers a further small write of the callbacks that run; nothing may wait in front of it.
+    /// Gathers a further write of the callbacks that run; nothing may wait in front of it.
     private func gather(_ bytes: RawSpan, _ reactor: Reactor) -> Bool {
         guard reactor.current == socketID, lifecycle.phase == .connected, !writes.hasQueued,
-            extras?.sendFailure == nil, bytes.byteCount > 0, bytes.byteCount < Self.heldSize,
-            !isSecuring,
+            extras?.sendFailure == nil, bytes.byteCount > 0, !isSecuring,
             !writes.isSendingBeyond(reactor.gather.count)
         else { return false }
         return bytes.withUnsafeBytes {
