@@ -61,11 +61,12 @@ faults: setup
 	swift build -c release --product Soak
 	python3 Tests/Support/faults.py
 
-# What an echo, a connection and an idle server cost, each figure beside its budget.
+# What an echo, secured or not, a connection and an idle server cost, each figure beside its budget.
 budget: setup
 	swift build -c release --product echo-server
 	swift build -c release --product line-chat
 	swift build -c release --product async-echo
+	swift build -c release --product Benchmarks
 	python3 Tests/Support/budget.py
 
 # The example servers with real counterparts: socat and whatever else setup.sh installs.

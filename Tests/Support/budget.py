@@ -13,6 +13,8 @@ import pathlib
 import re
 import resource
 import signal
+import socket
+import ssl
 import subprocess
 import sys
 import time
@@ -21,6 +23,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SERVER = ROOT / ".build/release/echo-server"
 PLAIN_SERVER = ROOT / ".build/release/line-chat"
 ASYNC_SERVER = ROOT / ".build/release/async-echo"
+TLS_SERVER = ROOT / ".build/release/Benchmarks"
 FOLDER = ROOT / ".build/budget"
 LOAD = FOLDER / "load"
 
@@ -201,6 +204,10 @@ def system_calls(mode, connections, messages, program=SERVER):
     out = FOLDER / "strace.out"
     with Server("strace", "-f", "-c", "-o", str(out), program=program) as server:
         server.run(mode, connections, messages)
+    return read_strace(out)
+
+
+def read_strace(out):
     counts = {}
     for line in out.read_text().splitlines():
         # % time, seconds, microseconds a call, calls, errors if there were any, name.
@@ -275,12 +282,16 @@ def bytes_per_connection(*options, waves=1):
     return (held[0] - empty) / HELD_CONNECTIONS, held
 
 
-def measure_memory():
+def allow_descriptors(count):
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    needed = HELD_CONNECTIONS + 64
+    needed = count + 64
     if hard != resource.RLIM_INFINITY and hard < needed:
         sys.exit(f"budget: {needed} descriptors are needed, the hard limit is {hard}")
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, needed), hard))
+
+
+def measure_memory():
+    allow_descriptors(HELD_CONNECTIONS)
     each, (first_wave, second_wave) = bytes_per_connection(waves=2)
     report(f"resident bytes a connection, {HELD_CONNECTIONS:,} of them", each, 512)
     # No connection is silent for so long here: the timers are armed, and nothing more.
@@ -288,6 +299,143 @@ def measure_memory():
     report("bytes more for an armed idle timer", with_timer - each, 64)
     growth = 100 * (second_wave - first_wave) / first_wave
     report("growth with a second wave, per cent", growth, 5, digits=1)
+
+
+# TLS
+
+# So many bytes are one record, and so are they when they come back.
+RECORD_BYTES = 16_384
+SECURED_CONNECTIONS = 2_000
+# What of the allocations is ours: the library's own go to malloc, for each record.
+OUR_ALLOCATIONS = ("swift_slowAlloc", "swift_allocObject")
+RECEIVES = ("recvfrom", "recvmsg", "read")
+SENDS = ("sendto", "sendmsg", "write", "writev")
+
+
+class TLSServer(Server):
+    """The benchmarks' echo server over TLS, which ends when its standard input does."""
+
+    def __init__(self, *wrapper, program=TLS_SERVER):
+        self.name = program.name
+        self.process = subprocess.Popen(
+            [*wrapper, program, "serve", "tls-towline"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=tls_environment(),
+        )
+        self.place = ("127.0.0.1", int(self.process.stdout.readline().split()[0]))
+        first = self.process.pid
+        children = pathlib.Path(f"/proc/{first}/task/{first}/children").read_text().split()
+        self.pid = int(children[0]) if children else first
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        if self.process.wait(timeout=60) != 0:
+            sys.exit(f"budget: {self.name} ended with {self.process.returncode}")
+
+    def connect(self):
+        plain = socket.create_connection(self.place, timeout=60)
+        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return tls_client().wrap_socket(plain)
+
+    def echo(self, connection, messages):
+        message = bytes(range(256)) * (RECORD_BYTES // 256)
+        for _ in range(messages):
+            connection.sendall(message)
+            received = 0
+            while received < RECORD_BYTES:
+                received += len(connection.recv(RECORD_BYTES))
+
+
+def tls_client():
+    """A client that trusts whatever it meets: what it costs is not looked at."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def tls_environment():
+    key, certificate = FOLDER / "tls.key", FOLDER / "tls.pem"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+         "-nodes", "-subj", "/CN=localhost", "-keyout", key, "-out", certificate],
+        check=True, stderr=subprocess.DEVNULL,
+    )
+    words = {"BENCHMARK_CERTIFICATE": certificate, "BENCHMARK_KEY": key}
+    return {**os.environ, **{name: path.read_text() for name, path in words.items()}}
+
+
+def tls_calls(messages):
+    out = FOLDER / "callgrind.out"
+    options = [f"--callgrind-out-file={out}", "--log-file=/dev/null"]
+    readable = without_debug_information(TLS_SERVER)
+    with TLSServer("valgrind", "--tool=callgrind", *options, program=readable) as server:
+        with server.connect() as connection:
+            server.echo(connection, messages)
+    return read_callgrind(out)
+
+
+def tls_system_calls(messages):
+    out = FOLDER / "strace.out"
+    with TLSServer("strace", "-f", "-c", "-o", str(out)) as server:
+        with server.connect() as connection:
+            server.echo(connection, messages)
+    return read_strace(out)
+
+
+def half_hello():
+    """The first half of what a client sends first."""
+    sent = ssl.MemoryBIO()
+    try:
+        tls_client().wrap_bio(ssl.MemoryBIO(), sent).do_handshake()
+    except ssl.SSLWantReadError:
+        pass
+    hello = sent.read()
+    return hello[: len(hello) // 2]
+
+
+def resident_bytes_each(server, open_one):
+    """What each of many connections adds to the server's memory, once they are open and quiet."""
+    # The first ones touch what there is one of.
+    kept = [open_one() for _ in range(50)]
+    time.sleep(0.5)
+    before = server.resident_bytes()
+    kept += [open_one() for _ in range(SECURED_CONNECTIONS)]
+    time.sleep(1)
+    each = (server.resident_bytes() - before) / SECURED_CONNECTIONS
+    for connection in kept:
+        connection.close()
+    return each
+
+
+def measure_tls():
+    costs = difference(tls_calls, 200, 1_200)
+    count = sum(costs.get(name, 0) for name in OUR_ALLOCATIONS)
+    # A message that comes in two pieces now and then is kept for a moment.
+    report("our allocations a secured echo of 16 KiB", count, 0.1, digits=1)
+    calls = difference(tls_system_calls, 200, 2_200)
+    for names, what in ((RECEIVES, "receives"), (SENDS, "sends")):
+        count = sum(calls.get(name, 0) for name in names)
+        report(f"{what} a secured echo of 16 KiB", count, 1, digits=1)
+    allow_descriptors(2 * SECURED_CONNECTIONS)
+
+    def secured():
+        connection = server.connect()
+        connection.sendall(b"x")
+        connection.recv(1)
+        return connection
+
+    def unfinished():
+        connection = socket.create_connection(server.place, timeout=60)
+        connection.sendall(hello)
+        return connection
+
+    hello = half_hello()
+    for open_one, what, budget in (
+        (secured, "an idle secured connection", 17_500),
+        (unfinished, "a connection of half a hello", 4_096),
+    ):
+        with TLSServer() as server:
+            report(f"resident bytes of {what}", resident_bytes_each(server, open_one), budget)
 
 
 # Idleness
@@ -333,6 +481,7 @@ GROUPS = {
     "calls": measure_system_calls,
     "instructions": measure_instructions,
     "async": measure_async,
+    "tls": measure_tls,
 }
 
 
@@ -341,7 +490,7 @@ def main():
     unknown = [name for name in names if name not in GROUPS]
     if unknown:
         sys.exit(f"budget: {unknown[0]} is none of {', '.join(GROUPS)}")
-    for program in (SERVER, PLAIN_SERVER, ASYNC_SERVER):
+    for program in (SERVER, PLAIN_SERVER, ASYNC_SERVER, TLS_SERVER):
         if not program.exists():
             sys.exit(f"budget: {program} is absent; `make budget` builds it")
     FOLDER.mkdir(parents=True, exist_ok=True)
