@@ -65,7 +65,7 @@ extension StreamListener {
     ///   - path: 1 through 107 bytes; with a leading `@` an abstract name, which has no file.
     ///   - permissions: The mode of the file, 0 through 0o777, in force before anybody can connect;
     ///     `nil`, what the process's mask leaves.
-    ///   - backlog: As for ``listen(onPort:backlog:file:line:)``.
+    ///   - backlog: As for ``listen(onPort:interface:backlog:file:line:)``.
     ///   - file: The file of the call, for the error.
     ///   - line: The line of the call, for the error.
     /// - Throws: As ``listen(on:backlog:file:line:)``.
@@ -102,7 +102,7 @@ extension StreamListener {
     ///
     /// - Parameters:
     ///   - address: The address; a port of 0 has the kernel choose one.
-    ///   - backlog: As for ``listen(onPort:backlog:file:line:)``.
+    ///   - backlog: As for ``listen(onPort:interface:backlog:file:line:)``.
     ///   - file: The file of the call, for the error.
     ///   - line: The line of the call, for the error.
     /// - Throws: ``SocketError/system(_:)`` with the address and the reason, such as `EADDRINUSE`;
