@@ -252,7 +252,11 @@ struct PeerNames {
 
     /// The host that was asked for, or else the address that was connected to.
     private static func name(of facts: SecurityFacts?) throws(TLSError) -> PeerName? {
-        if let host = facts?.host { return try PeerName(host) }
+        if let host = facts?.host {
+            // As an address stands in a URL.
+            let isInBrackets = host.hasPrefix("[") && host.hasSuffix("]")
+            return try PeerName(isInBrackets ? String(host.dropFirst().dropLast()) : host)
+        }
         guard let facts, !facts.isAccepted else { return nil }
         switch facts.remoteAddress {
         case .ipv4(let address, port: _): return try PeerName(address.description)

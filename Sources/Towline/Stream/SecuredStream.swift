@@ -37,6 +37,8 @@ final class SecuredStream {
     let timeout: Duration?
 
     @exclusivity(unchecked) var phase = Phase.queued
+    /// Whether what is waited for is the program's word about the peer.
+    @exclusivity(unchecked) var isAsking = false
     /// Bytes of the peer that the layer has not taken yet; `nil` mostly.
     @exclusivity(unchecked) var input: ByteBuffer?
     /// Whether the layer has more data than fitted.

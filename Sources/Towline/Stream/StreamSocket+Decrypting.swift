@@ -154,11 +154,31 @@ extension StreamSocket {
             return
         }
         security.inputEnd = end
-        if security.phase == .secured, security.hasLeftovers {
+        switch security.phase {
+        case .secured where security.hasLeftovers:
             noteHangUp(reactor)
-        } else {
+        case .handshaking where security.hasLeftovers:
+            // Its turn is still to come; the bytes may say why the peer ends.
+            list(for: .serveAgain, reactor)
+            settle(reactor)
+        case .waiting where security.input != nil && !security.isAsking:
+            // Likewise, as soon as we are ready.
+            settle(reactor)
+        default:
             endBehindInput(security, reactor)
             settle(reactor)
+        }
+    }
+
+    /// The peer has gone behind bytes that nobody has received.
+    func noteHungUp(_ reactor: Reactor) {
+        if obstacles.contains(.isSecured), lifecycle.phase == .connected,
+            let security = extras?.security, security.phase == .waiting
+        {
+            // Whatever the program answers, nobody is there.
+            noteTransportEnd(.ended, security, reactor)
+        } else {
+            noteHangUp(reactor)
         }
     }
 

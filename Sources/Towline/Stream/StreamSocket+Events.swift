@@ -29,7 +29,7 @@ extension StreamSocket {
         case .connected(let local):
             noteConnected(local, reactor)
         case .hungUp:
-            noteHangUp(reactor)
+            noteHungUp(reactor)
         case .closed:
             sayFarewell(reactor)
         case .accepted, .failed(.accepting, _):

@@ -114,7 +114,7 @@ extension StreamSocket {
         guard obstacles.contains(.isSecured), let security = extras?.security else {
             return !reads.isEmpty
         }
-        return !reads.isEmpty || !security.inputIsOver
+        return !reads.isEmpty || !security.inputIsOver && wantsBytes
     }
 
     private var mayReadSecured: Bool {
@@ -219,6 +219,7 @@ extension StreamSocket {
             security.phase == .waiting, lifecycle.phase == .connected
         else { return }
         security.phase = .handshaking
+        security.isAsking = false
         // Also without a byte: it goes on from where it stopped.
         security.hasMore = true
         list(for: .serveAgain, reactor)
@@ -241,6 +242,7 @@ extension StreamSocket {
             security.phase = .waiting
         case .asks:
             security.phase = .waiting
+            security.isAsking = true
             askProgram(security, reactor)
         case .ended:
             endInput(of: security)
@@ -264,8 +266,16 @@ extension StreamSocket {
 
     private func askProgram(_ security: SecuredStream, _ reactor: Reactor) {
         callBack(reactor) { relay in
-            guard let delegate = relay.delegate() else { throw SocketError.delegateGone }
-            try security.layer.ask(self, delegate)
+            guard let delegate = relay.delegate() else {
+                disconnect(because: .delegateGone, reactor)
+                return
+            }
+            do {
+                try security.layer.ask(self, delegate)
+            } catch SocketError.security(let refusal) {
+                // The layer's own word, not the delegate's: it cannot be asked.
+                disconnect(because: .security(refusal), reactor)
+            }
         }
     }
 
