@@ -49,12 +49,13 @@ storm:
 	TOWLINE_SEEDS=$(SEEDS) swift test -c release --scratch-path .build/storm \
 		-Xswiftc -enable-testing --filter 'SimulationTests|ReleaseBuildTests|DamageTests'
 
-# CYCLES=N connections, and 100 reactors, one after the other in one process, which has to be left
-# as it was.
+# CYCLES=N connections, 100 reactors one after the other, and 10,000 handshakes that fail; each in
+# one process, which has to be left as it was.
 soak:
 	swift build -c release --product Soak
 	.build/release/Soak --cycles $(CYCLES)
 	.build/release/Soak --reactors 100
+	.build/release/Soak --handshakes 10000
 
 # The same with system calls that the kernel is made to refuse.
 faults: setup

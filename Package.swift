@@ -96,14 +96,14 @@ let package = Package(
             path: "Tests/Support",
             exclude: [
                 "budget.py", "docs.sh", "example_tools.py", "examples.py", "examples_tls.py",
-                "faults.py", "journeys.py", "leaks.supp", "load.c", "make-certs.sh", "setup.sh",
-                "threads.supp",
+                "faults.py", "journeys.py", "leaks.supp", "load.c", "make-certs.sh",
+                "rule-breaker.py", "setup.sh", "threads.supp",
             ],
             swiftSettings: strict
         ),
         .executableTarget(
             name: "Soak",
-            dependencies: ["Towline", "TestSupport"],
+            dependencies: ["Towline", "TowlineTLS", "TestSupport"],
             path: "Tests/Soak",
             swiftSettings: strict
         ),
@@ -111,7 +111,7 @@ let package = Package(
         tests("TowlineTests", ["Towline", "TowlineTestKit", "TowlineBytes", "TestSupport"]),
         tests("BackendTests", ["Towline", "TowlineTestKit", "TestSupport"]),
         tests("SimulationTests", ["Towline", "TowlineTestKit", "TowlineBytes", "TestSupport"]),
-        tests("LoopbackTests", ["Towline", "TowlineTLS", "TestSupport"]),
+        tests("LoopbackTests", ["Towline", "TowlineTLS", "TowlineTestKit", "TestSupport"]),
         tests("TowlineTLSTests", ["TowlineTLS", "Towline", "COpenSSL", "TestSupport"]),
         tests("TidyTests", []),
     ] + examples.map(example)

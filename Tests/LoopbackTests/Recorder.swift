@@ -3,7 +3,7 @@ import Testing
 import Towline
 
 /// A delegate that writes down what it hears, and does what a test has it do.
-final class Recorder: StreamSocketDelegate {
+class Recorder: StreamSocketDelegate {
     enum Heard: Equatable {
         case didConnect(SocketAddress)
         case didSecure
@@ -124,10 +124,11 @@ final class Acceptor: StreamListenerDelegate {
     var failures: [SocketError] = []
     var whenAccepted: (StreamSocket, Recorder) throws -> Void = { _, _ in }
     var setsDelegate = true
+    var makeRecorder: () -> Recorder = { Recorder() }
 
     func listener(_ listener: StreamListener, didAccept socket: StreamSocket) throws {
         sockets.append(socket)
-        let recorder = Recorder()
+        let recorder = makeRecorder()
         recorders.append(recorder)
         if setsDelegate { socket.delegate = recorder }
         try whenAccepted(socket, recorder)

@@ -6,13 +6,24 @@ import TowlineTLS
 /// Settings of both ends, from the certificates of the tests.
 enum TestTLS {
     /// A server that is `good.test`, `localhost` and 127.0.0.1.
-    static func server() throws -> TLSConfiguration {
+    ///
+    /// - Parameter name: Another of the servers' certificates.
+    /// - Returns: The configuration.
+    /// - Throws: If there are no certificates.
+    static func server(_ name: String = "good") throws -> TLSConfiguration {
+        .server(try identity("server/\(name)"))
+    }
+
+    /// A certificate with its chain, and its key.
+    ///
+    /// - Parameter name: Such as `client/alice`.
+    /// - Returns: The identity.
+    /// - Throws: If there is none.
+    static func identity(_ name: String) throws -> Identity {
         let certificates = try TestCertificates.made()
-        return TLSConfiguration.server(
-            try Identity(
-                certificateFile: certificates.path("server/good-chain.pem"),
-                privateKeyFile: certificates.path("server/good.key")
-            )
+        return try Identity(
+            certificateFile: certificates.path("\(name)-chain.pem"),
+            privateKeyFile: certificates.path("\(name).key")
         )
     }
 
@@ -31,7 +42,7 @@ enum TestTLS {
 struct SecurePair {
     let loop: Loop
     let client: StreamSocket
-    let clientRecorder = Recorder()
+    let clientRecorder: Recorder
     let acceptor = Acceptor()
     private let listener: StreamListener
 
@@ -42,10 +53,14 @@ struct SecurePair {
     /// `accepting` what the server does as soon as it has it.
     init(
         buffer: CInt? = nil,
+        clientRecorder: Recorder = Recorder(),
+        makeServerRecorder: @escaping () -> Recorder = { Recorder() },
         prepare: (StreamSocket, Recorder) throws -> Void = { _, _ in },
         accepting: @escaping (StreamSocket, Recorder) throws -> Void = { _, _ in }
     ) throws {
         loop = try Loop()
+        self.clientRecorder = clientRecorder
+        acceptor.makeRecorder = makeServerRecorder
         listener = StreamListener(reactor: loop.reactor, delegate: acceptor)
         listener.options.sendBufferSize = buffer
         listener.options.receiveBufferSize = buffer

@@ -28,7 +28,7 @@ import TowlineTLS
         try pair.loop.end()
     }
 
-    @Test("S1 What was asked for before goes in the clear, what follows is protected")
+    @Test("S1, O4: what was asked for before goes in the clear, what follows is protected")
     func inTheQueues() throws {
         let (clientTLS, serverTLS) = (try TestTLS.client(), try TestTLS.server())
         let pair = try SecurePair(
@@ -83,7 +83,7 @@ import TowlineTLS
         try plain.loop.end()
     }
 
-    @Test("T7, TW3: megabytes both ways at once arrive whole", arguments: [nil, 4096] as [CInt?])
+    @Test("T7, TW3, S9: megabytes both ways arrive whole", arguments: [nil, 4096] as [CInt?])
     func bothWays(buffer: CInt?) throws {
         let pair = try SecurePair.secured(buffer: buffer)
         let size = buffer == nil ? 16 << 20 : 1 << 20
@@ -144,7 +144,7 @@ import TowlineTLS
         try pair.loop.end()
     }
 
-    @Test("H4, K3: one side ends its writing, the other goes on")
+    @Test("H4, K2, K3: one side ends its writing, the other goes on")
     func halfClose() throws {
         let pair = try SecurePair.secured()
         pair.server.halfClosePolicy = .keepOpen
@@ -177,7 +177,7 @@ import TowlineTLS
         try pair.loop.end()
     }
 
-    @Test("libevent#854: 100 bytes of a record at a time, paused between: all arrive")
+    @Test("libevent#854, X5, TB9: 100 bytes of a record at a time, paused between: all arrive")
     func smallReads() throws {
         let pair = try SecurePair.secured()
         let bytes = (0..<16_000).map { UInt8(truncatingIfNeeded: $0) }

@@ -10,11 +10,14 @@ struct Plan {
     static let usage = """
         usage: soak [--cycles COUNT] [--clients COUNT] [--seconds LIMIT] [--tolerant] [--quiet]
                soak --reactors COUNT [--tolerant]
+               soak --handshakes COUNT
 
           --cycles COUNT    connections in all, 1 or more; 10000
           --clients COUNT   sockets that connect again and again, 1 or more; 16
           --seconds LIMIT   the longest it may take, 1 or more; 300
           --reactors COUNT  reactors made and stopped instead, one after the other, 1 or more
+          --handshakes COUNT
+                            handshakes that fail instead, beside a connection that is busy
           --tolerant        connections may fail
           --quiet           one line at the end
 
@@ -25,6 +28,7 @@ struct Plan {
     var clients = 16
     var seconds = 300
     var reactors = 0
+    var handshakes = 0
     var isTolerant = false
     var isQuiet = false
 
@@ -34,7 +38,7 @@ struct Plan {
             switch word {
             case "--tolerant": isTolerant = true
             case "--quiet": isQuiet = true
-            case "--cycles", "--clients", "--seconds", "--reactors":
+            case "--cycles", "--clients", "--seconds", "--reactors", "--handshakes":
                 guard let number = words.popFirst().flatMap({ Int($0) }), number >= 1 else {
                     return nil
                 }
@@ -42,6 +46,7 @@ struct Plan {
                 case "--cycles": cycles = number
                 case "--clients": clients = number
                 case "--reactors": reactors = number
+                case "--handshakes": handshakes = number
                 default: seconds = number
                 }
             default: return nil
@@ -58,6 +63,7 @@ enum Soak {
             exit(2)
         }
         do {
+            if plan.handshakes > 0 { exit(try FailedHandshakes.run(plan)) }
             exit(try plan.reactors > 0 ? ReactorRounds.run(plan) : run(plan))
         } catch {
             print("soak: \(error)")

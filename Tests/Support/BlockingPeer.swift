@@ -122,6 +122,17 @@ public final class BlockingPeer: Sendable {
         }
     }
 
+    /// Receives what is there already, without a wait.
+    ///
+    /// - Returns: Bytes, none at the other side's end, or `nil` if nothing is there.
+    /// - Throws: As ``receiveSome(atMost:)``.
+    public func receiveAvailable() throws -> [UInt8]? {
+        var bytes = [UInt8](repeating: 0, count: 65_536)
+        let count = recv(number, &bytes, bytes.count, CInt(MSG_DONTWAIT))
+        if count < 0, errno == EAGAIN { return nil }
+        return Array(bytes.prefix(try check("recv", count)))
+    }
+
     /// Receives exactly so many bytes.
     ///
     /// - Parameter count: How many, 0 or more.

@@ -12,6 +12,8 @@ public final class ChildProcess {
     private var output: CapturedStream
     private var errors: CapturedStream
     private var exit: Exit?
+    /// -1 if its standard input is empty, or has ended.
+    private var input: CInt = -1
 
     /// How a process ended, and all that it wrote.
     public struct Exit: Sendable, Equatable {
@@ -28,13 +30,20 @@ public final class ChildProcess {
         public let standardError: String
     }
 
-    /// Starts a program with an empty standard input.
+    /// Starts a program.
     ///
     /// - Parameters:
     ///   - path: The program's file, or a name that is looked for in `PATH`.
     ///   - arguments: What follows the program's name.
+    ///   - hasInput: Whether ``send(_:)`` is its standard input; else that is empty.
+    ///   - inherited: A descriptor that is its number 3.
     /// - Throws: `SystemCallError` from `posix_spawnp`.
-    public init(_ path: String, _ arguments: [String] = []) throws {
+    public init(
+        _ path: String,
+        _ arguments: [String] = [],
+        hasInput: Bool = false,
+        inherited: CInt? = nil
+    ) throws {
         let output = try CapturedStream.makePair()
         let errors = try CapturedStream.makePair()
         defer {
@@ -46,9 +55,17 @@ public final class ChildProcess {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
-        posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+        let inputEnds = hasInput ? try CapturedStream.makeEnds() : [-1, -1]
+        defer { if hasInput { close(inputEnds[1]) } }
+        input = inputEnds[0]
+        if hasInput {
+            posix_spawn_file_actions_adddup2(&actions, inputEnds[1], STDIN_FILENO)
+        } else {
+            posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+        }
         posix_spawn_file_actions_adddup2(&actions, output.far, STDOUT_FILENO)
         posix_spawn_file_actions_adddup2(&actions, errors.far, STDERR_FILENO)
+        if let inherited { posix_spawn_file_actions_adddup2(&actions, inherited, 3) }
         // A thread of the tests may block signals; the program begins without any blocked.
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
@@ -72,6 +89,54 @@ public final class ChildProcess {
         }
         output.close()
         errors.close()
+        finishInput()
+    }
+
+    /// Types a text on its standard input.
+    ///
+    /// - Throws: `SystemCallError` if nobody takes it.
+    public func send(_ text: String) throws {
+        let bytes = Array(text.utf8)
+        let count = try check("send", Glibc.send(input, bytes, bytes.count, CInt(MSG_NOSIGNAL)))
+        precondition(count == bytes.count, "a text is short enough to be taken at once")
+    }
+
+    /// Ends its standard input; a second call does nothing.
+    public func finishInput() {
+        if input >= 0 { _ = Glibc.close(input) }
+        input = -1
+    }
+
+    /// Whether it has written a text so far, on standard output or standard error; does not wait.
+    ///
+    /// - Throws: `SystemCallError` if its output cannot be read.
+    public func hasWritten(_ text: String) throws -> Bool {
+        while !(output.hasEnded && errors.hasEnded), try receive(until: .now) {}
+        return written.contains(text)
+    }
+
+    /// All that it has written so far, errors last.
+    public var written: String {
+        String(decoding: output.bytes, as: UTF8.self)
+            + String(decoding: errors.bytes, as: UTF8.self)
+    }
+
+    /// Waits for a whole line that begins with a text.
+    ///
+    /// - Returns: What follows the text; `nil` if the process ended, or the time did, before it.
+    /// - Throws: `SystemCallError` if its output cannot be read.
+    public func readLine(
+        beginningWith start: String,
+        within timeout: Duration = .seconds(10)
+    ) throws -> String? {
+        let deadline = ContinuousClock.now + timeout
+        while true {
+            let lines = written.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
+            if let line = lines.first(where: { $0.hasPrefix(start) }) {
+                return String(line.dropFirst(start.count))
+            }
+            guard !output.hasEnded, try receive(until: deadline) else { return nil }
+        }
     }
 
     /// Waits for a line on standard output.
@@ -156,10 +221,16 @@ private struct CapturedStream {
     /// They are sockets, since pipe(2) cannot set close-on-exec at once, and a
     /// process that another test starts meanwhile would keep the far end open.
     static func makePair() throws -> (near: CapturedStream, far: CInt) {
+        let ends = try makeEnds()
+        return (CapturedStream(descriptor: ends[0]), ends[1])
+    }
+
+    /// Two ends of one connection.
+    static func makeEnds() throws -> [CInt] {
         var ends: [CInt] = [-1, -1]
         let type = CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
         try check("socketpair", socketpair(AF_UNIX, type, 0, &ends))
-        return (CapturedStream(descriptor: ends[0]), ends[1])
+        return ends
     }
 
     /// What poll(2) is asked; nothing once it has ended.
