@@ -133,7 +133,7 @@ import Testing
         }
     }
 
-    @Test("TI2 Old algorithms are told by name, and read only where that is asked for")
+    @Test("TI2, openssl#14790: old algorithms are told by name, and read only where asked for")
     func legacy() throws {
         let rc2 = IdentityError.unsupportedAlgorithm("RC2-40-CBC")
         expect(rc2, pkcs12: "alice-rc2", password: password)
