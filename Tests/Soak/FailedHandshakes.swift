@@ -60,7 +60,10 @@ private final class HandshakeServer: StreamListenerDelegate, StreamSocketDelegat
     private var isBusySecured = false
 
     init() throws {
-        reactor = try Reactor(Reactor.Configuration(backend: .epoll))
+        var configuration = Reactor.Configuration(backend: .epoll)
+        // As many as are here at once; else accepting would pause up to their deadlines.
+        configuration.maxHandshakes = 10_000
+        reactor = try Reactor(configuration)
         busy = StreamSocket(reactor: reactor)
         let files = try TestCertificates.made()
         tls = .server(
