@@ -40,6 +40,7 @@ let package = Package(
     name: "Towline",
     products: [
         .library(name: "Towline", targets: ["Towline"]),
+        .library(name: "TowlineHTTP", targets: ["TowlineHTTP"]),
         .library(name: "TowlineTLS", targets: ["TowlineTLS"]),
         .library(name: "TowlineTestKit", targets: ["TowlineTestKit"]),
         .executable(name: "async-echo", targets: ["AsyncEcho"]),
@@ -68,6 +69,7 @@ let package = Package(
             swiftSettings: strict
         ),
         .target(name: "TowlineTestKit", dependencies: ["Towline"], swiftSettings: strict),
+        .target(name: "TowlineHTTP", dependencies: ["TowlineBytes"], swiftSettings: strict),
 
         .target(
             name: "ExampleSupport",
@@ -113,6 +115,7 @@ let package = Package(
         tests("SimulationTests", ["Towline", "TowlineTestKit", "TowlineBytes", "TestSupport"]),
         tests("LoopbackTests", ["Towline", "TowlineTLS", "TowlineTestKit", "TestSupport"]),
         tests("TowlineTLSTests", ["TowlineTLS", "Towline", "COpenSSL", "TestSupport"]),
+        tests("TowlineHTTPTests", ["TowlineHTTP", "TestSupport"]),
         tests("TidyTests", []),
     ] + examples.map(example)
 )
