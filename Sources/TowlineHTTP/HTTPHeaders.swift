@@ -145,7 +145,9 @@ public struct HTTPHeaders: Sendable {
 }
 
 extension HTTPHeaders: RandomAccessCollection {
+    /// 0.
     public var startIndex: Int { 0 }
+    /// ``count``.
     public var endIndex: Int { places.count }
 
     /// The field at this place, counted from 0.

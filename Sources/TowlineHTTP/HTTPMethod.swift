@@ -31,6 +31,7 @@ public struct HTTPMethod: Sendable, Hashable, RawRepresentable, CustomStringConv
     /// Asks a proxy for a tunnel.
     public static let connect = HTTPMethod(rawValue: "CONNECT")
 
+    /// The name as it is sent.
     public var description: String { rawValue }
 
     /// Whether asking twice does what asking once does.

@@ -21,6 +21,7 @@ public struct HTTPVersion: Sendable, Hashable, Comparable, CustomStringConvertib
     /// Connections that last.
     public static let http11 = HTTPVersion(major: 1, minor: 1)
 
+    /// By the major number, then by the minor.
     public static func < (left: HTTPVersion, right: HTTPVersion) -> Bool {
         (left.major, left.minor) < (right.major, right.minor)
     }
