@@ -154,7 +154,7 @@ struct Loop {
     /// Turns until something holds.
     ///
     /// - Returns: Whether it came to hold within 10 s.
-    func turn(within limit: Duration = .seconds(10), until condition: () -> Bool) throws -> Bool {
+    func turn(within limit: Duration = .seconds(30), until condition: () -> Bool) throws -> Bool {
         let deadline = ContinuousClock.now + limit
         while !condition() {
             guard ContinuousClock.now < deadline else { return false }

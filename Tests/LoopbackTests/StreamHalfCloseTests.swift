@@ -16,9 +16,9 @@ import Towline
         try pair.loop.turn(times: 3)
         // The kernel is full, the peer has ended and reads nothing: the loop has nothing to do.
         let figures = pair.loop.reactor.figures
-        let before = processorTime()
+        let before = ThreadTime.now()
         #expect(try !pair.turn(within: .milliseconds(200)) { false })
-        let used = processorTime() - before
+        let used = ThreadTime.now() - before
         #expect(used < .milliseconds(50), "\(used) of processor time in 200 ms")
         #expect(pair.loop.reactor.figures.events == figures.events)
         let reading = BackgroundWork { [peer = pair.peer] in try peer.receive(bytes.count) }
@@ -94,12 +94,5 @@ import Towline
         }
         #expect(error.errno == EPIPE)
         try loop.end()
-    }
-
-    /// What the calling thread has used.
-    private func processorTime() -> Duration {
-        var time = timespec()
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-        return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
     }
 }

@@ -127,7 +127,7 @@ public final class ChildProcess {
     /// - Throws: `SystemCallError` if its output cannot be read.
     public func readLine(
         beginningWith start: String,
-        within timeout: Duration = .seconds(10)
+        within timeout: Duration = .seconds(60)
     ) throws -> String? {
         let deadline = ContinuousClock.now + timeout
         while true {
@@ -144,7 +144,7 @@ public final class ChildProcess {
     /// - Parameter timeout: The longest wait for it.
     /// - Returns: The line without its end; `nil` if the process ended, or the time did, before it.
     /// - Throws: `SystemCallError` if its output cannot be read.
-    public func readLine(within timeout: Duration = .seconds(10)) throws -> String? {
+    public func readLine(within timeout: Duration = .seconds(60)) throws -> String? {
         let deadline = ContinuousClock.now + timeout
         while !output.bytes.contains(UInt8(ascii: "\n")) {
             guard !output.hasEnded, try receive(until: deadline) else { return nil }
@@ -162,7 +162,7 @@ public final class ChildProcess {
     /// - Parameter timeout: The longest wait.
     /// - Returns: How it ended; `nil` if it runs on after the timeout.
     /// - Throws: `SystemCallError` if its output cannot be read.
-    public func waitForExit(within timeout: Duration = .seconds(10)) throws -> Exit? {
+    public func waitForExit(within timeout: Duration = .seconds(60)) throws -> Exit? {
         if let exit { return exit }
         let deadline = ContinuousClock.now + timeout
         // A process that has ended has let go of both.
@@ -190,7 +190,7 @@ public final class ChildProcess {
     public static func run(
         _ path: String,
         _ arguments: [String] = [],
-        within timeout: Duration = .seconds(10)
+        within timeout: Duration = .seconds(60)
     ) throws -> Exit? {
         try ChildProcess(path, arguments).waitForExit(within: timeout)
     }

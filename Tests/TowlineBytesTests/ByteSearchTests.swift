@@ -194,12 +194,3 @@ private func naiveEnd(of pattern: [UInt8], in text: [UInt8]) -> Int? {
         .first { Array(text[$0..<$0 + pattern.count]) == pattern }
         .map { $0 + pattern.count }
 }
-
-/// The time that this thread has worked, whatever else the machine does.
-private enum ThreadTime {
-    static func now() -> Duration {
-        var time = timespec()
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-        return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
-    }
-}
