@@ -247,6 +247,12 @@ public final class Reactor {
         }
     }
 
+    /// What the reactor's clock says: the one that timers go by, which stands where a simulated
+    /// network has put it.
+    ///
+    /// Source: clock_gettime(2), `CLOCK_MONOTONIC`.
+    public var now: MonotonicInstant { backend.now() }
+
     /// The deadline of the earliest timer; `nil` when none is set.
     public var nextDeadline: MonotonicInstant? {
         guard let deadline = timers.nextDeadline, deadline != .distantFuture else { return nil }
