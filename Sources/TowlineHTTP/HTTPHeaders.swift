@@ -182,13 +182,40 @@ extension HTTPHeaders {
         storage.reserveCapacity(storage.count + byteCount)
     }
 
-    /// Adds a field that lies in a received head.
-    mutating func add(name: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer) {
-        let start = storage.count
-        storage.append(contentsOf: name)
-        let middle = storage.count
-        storage.append(contentsOf: value)
-        places.append(Place(name: start..<middle, value: middle..<storage.count))
+    /// The fields of a received section, which lie in it at these places.
+    init(places: [Place], in bytes: [UInt8]) {
+        self.places = places
+        storage = bytes
+    }
+
+    /// Puts one space for each line end within a value, and for the blanks around it.
+    ///
+    /// Source: RFC 9112 section 5.2.
+    mutating func joinContinuations() {
+        for index in places.indices {
+            let value = places[index].value
+            var end = value.lowerBound
+            var isBehindLineEnd = false
+            for place in value {
+                let byte = storage[place]
+                if byte == Grammar.carriageReturn || byte == Grammar.lineFeed {
+                    while end > value.lowerBound, Grammar.isBlank(storage[end - 1]) { end -= 1 }
+                    isBehindLineEnd = true
+                    continue
+                }
+                if isBehindLineEnd {
+                    if Grammar.isBlank(byte) { continue }
+                    isBehindLineEnd = false
+                    if end > value.lowerBound {
+                        storage[end] = Grammar.space
+                        end += 1
+                    }
+                }
+                storage[end] = byte
+                end += 1
+            }
+            places[index].value = value.lowerBound..<end
+        }
     }
 
     /// Lets look at the bytes of each value of this name without copying them.

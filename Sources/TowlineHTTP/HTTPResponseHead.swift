@@ -2,7 +2,7 @@
 ///
 /// Source: RFC 9112 sections 4 and 5.
 public struct HTTPResponseHead: Sendable, Equatable {
-    /// The version that the peer speaks; minor versions above 1 are read as 1.1.
+    /// The version that the peer names; minor versions above 1 are treated as 1.1.
     public var version: HTTPVersion
 
     /// The status code, 100 through 999; 600 and above count as failures of the server.
