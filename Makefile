@@ -4,6 +4,12 @@ FILTER ?=
 SEEDS ?= 10000
 CYCLES ?= 100000
 SLOW_SECONDS ?= 60
+# What is optional and needs a library: all of it. One set for every target, since another set is
+# another build of everything.
+TRAITS ?= Brotli,Zstd
+WITH_TRAITS := $(if $(TRAITS),--traits '$(TRAITS)')
+BUILD := swift build $(WITH_TRAITS)
+TEST := swift test $(WITH_TRAITS)
 
 .PHONY: setup demo test check lint format bench docs sanitize storm soak faults budget examples journeys clean
 
@@ -12,15 +18,15 @@ setup:
 	@bash Tests/Support/setup.sh
 
 demo: setup
-	swift build -c release --product Demo
-	swift build -c release --product Benchmarks
+	$(BUILD) -c release --product Demo
+	$(BUILD) -c release --product Benchmarks
 	@.build/release/Demo
 	@.build/release/Benchmarks echo --quick
 
 # Every test, on every backend: FILTER=ReadQueue for some of them.
 test: setup
-	swift build -c release --product echo-server
-	swift test $(if $(FILTER),--filter $(FILTER))
+	$(BUILD) -c release --product echo-server
+	$(TEST) $(if $(FILTER),--filter $(FILTER))
 
 lint:
 	swift format lint --strict --recursive --parallel Sources Tests Benchmarks Examples Package.swift
@@ -31,7 +37,7 @@ format:
 	swift format --in-place --recursive --parallel Sources Tests Benchmarks Examples Package.swift
 
 bench:
-	swift run -c release Benchmarks echo
+	swift run $(WITH_TRAITS) -c release Benchmarks echo
 
 docs:
 	bash Tests/Support/docs.sh
@@ -39,51 +45,51 @@ docs:
 # Address (with leaks) and thread checks of the whole suite, each in a build folder of its own.
 sanitize: setup
 	TOWLINE_SLOWDOWN=10 LSAN_OPTIONS=suppressions=$(CURDIR)/Tests/Support/leaks.supp:print_suppressions=0 \
-		swift test --sanitize=address --scratch-path .build/address
+		$(TEST) --sanitize=address --scratch-path .build/address
 	TOWLINE_SLOWDOWN=10 TSAN_OPTIONS=suppressions=$(CURDIR)/Tests/Support/threads.supp \
-		swift test --sanitize=thread --scratch-path .build/thread
+		$(TEST) --sanitize=thread --scratch-path .build/thread
 
 # SEEDS=N random runs on the simulated network and of damaged handshakes, and what only a release
 # build does.
-storm:
-	TOWLINE_SEEDS=$(SEEDS) swift test -c release --scratch-path .build/storm \
+storm: setup
+	TOWLINE_SEEDS=$(SEEDS) $(TEST) -c release --scratch-path .build/storm \
 		-Xswiftc -enable-testing --filter 'SimulationTests|ReleaseBuildTests|DamageTests'
 
 # CYCLES=N connections, 100 reactors one after the other, and 10,000 handshakes that fail; each in
 # one process, which has to be left as it was.
 soak:
-	swift build -c release --product Soak
+	$(BUILD) -c release --product Soak
 	.build/release/Soak --cycles $(CYCLES)
 	.build/release/Soak --reactors 100
 	.build/release/Soak --handshakes 10000
 
 # The same with system calls that the kernel is made to refuse.
 faults: setup
-	swift build -c release --product Soak
+	$(BUILD) -c release --product Soak
 	python3 Tests/Support/faults.py
 
 # What an echo, secured or not, a connection and an idle server cost, each figure beside its budget.
 budget: setup
-	swift build -c release --product echo-server
-	swift build -c release --product line-chat
-	swift build -c release --product async-echo
-	swift build -c release --product Benchmarks
+	$(BUILD) -c release --product echo-server
+	$(BUILD) -c release --product line-chat
+	$(BUILD) -c release --product async-echo
+	$(BUILD) -c release --product Benchmarks
 	python3 Tests/Support/budget.py
 
 # The example servers with real counterparts: socat and whatever else setup.sh installs.
 examples: setup
-	swift build -c release --product echo-server
-	swift build -c release --product line-chat
-	swift build -c release --product port-forwarder
-	swift build -c release --product tls-probe
-	swift build -c release --product mail-submit
+	$(BUILD) -c release --product echo-server
+	$(BUILD) -c release --product line-chat
+	$(BUILD) -c release --product port-forwarder
+	$(BUILD) -c release --product tls-probe
+	$(BUILD) -c release --product mail-submit
 	python3 Tests/Support/examples.py
 
 # What Docs/Journeys.md promises, with thousands of clients and gigabytes; SLOW_SECONDS=210 for 10 GiB.
 journeys: setup
-	swift build -c release --product echo-server
-	swift build -c release --product line-chat
-	swift build -c release --product port-forwarder
+	$(BUILD) -c release --product echo-server
+	$(BUILD) -c release --product line-chat
+	$(BUILD) -c release --product port-forwarder
 	SLOW_SECONDS=$(SLOW_SECONDS) python3 Tests/Support/journeys.py
 
 clean:

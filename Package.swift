@@ -40,6 +40,7 @@ let package = Package(
     name: "Towline",
     products: [
         .library(name: "Towline", targets: ["Towline"]),
+        .library(name: "TowlineCoding", targets: ["TowlineCoding"]),
         .library(name: "TowlineHTTP", targets: ["TowlineHTTP"]),
         .library(name: "TowlineTLS", targets: ["TowlineTLS"]),
         .library(name: "TowlineTestKit", targets: ["TowlineTestKit"]),
@@ -50,6 +51,10 @@ let package = Package(
         .executable(name: "mail-submit", targets: ["MailSubmit"]),
         .executable(name: "port-forwarder", targets: ["PortForwarder"]),
         .executable(name: "tls-probe", targets: ["TLSProbe"]),
+    ],
+    traits: [
+        .trait(name: "Brotli", description: "Contents coded by Brotli; needs libbrotli-dev."),
+        .trait(name: "Zstd", description: "Contents coded by Zstandard; needs libzstd-dev."),
     ],
     targets: [
         .target(name: "CLinux"),
@@ -70,6 +75,24 @@ let package = Package(
         ),
         .target(name: "TowlineTestKit", dependencies: ["Towline"], swiftSettings: strict),
         .target(name: "TowlineHTTP", dependencies: ["TowlineBytes"], swiftSettings: strict),
+        .target(name: "CZlib", linkerSettings: [.linkedLibrary("z")]),
+        .target(
+            name: "CBrotli",
+            linkerSettings: [.linkedLibrary("brotlidec", .when(traits: ["Brotli"]))]
+        ),
+        .target(
+            name: "CZstd",
+            linkerSettings: [.linkedLibrary("zstd", .when(traits: ["Zstd"]))]
+        ),
+        .target(
+            name: "TowlineCoding",
+            dependencies: [
+                "CZlib",
+                .target(name: "CBrotli", condition: .when(traits: ["Brotli"])),
+                .target(name: "CZstd", condition: .when(traits: ["Zstd"])),
+            ],
+            swiftSettings: strict
+        ),
 
         .target(
             name: "ExampleSupport",
@@ -116,6 +139,12 @@ let package = Package(
         tests("LoopbackTests", ["Towline", "TowlineTLS", "TowlineTestKit", "TestSupport"]),
         tests("TowlineTLSTests", ["TowlineTLS", "Towline", "COpenSSL", "TestSupport"]),
         tests("TowlineHTTPTests", ["TowlineHTTP", "TestSupport"]),
+        .testTarget(
+            name: "TowlineCodingTests",
+            dependencies: ["TowlineCoding", "CZlib", "CBrotli", "CZstd", "TestSupport"],
+            swiftSettings: strict,
+            linkerSettings: [.linkedLibrary("brotlienc", .when(traits: ["Brotli"]))]
+        ),
         tests("TidyTests", []),
     ] + examples.map(example)
 )
