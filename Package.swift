@@ -42,6 +42,7 @@ let package = Package(
         .library(name: "Towline", targets: ["Towline"]),
         .library(name: "TowlineCoding", targets: ["TowlineCoding"]),
         .library(name: "TowlineHTTP", targets: ["TowlineHTTP"]),
+        .library(name: "TowlineHTTPClient", targets: ["TowlineHTTPClient"]),
         .library(name: "TowlineTLS", targets: ["TowlineTLS"]),
         .library(name: "TowlineTestKit", targets: ["TowlineTestKit"]),
         .executable(name: "async-echo", targets: ["AsyncEcho"]),
@@ -95,6 +96,13 @@ let package = Package(
         ),
 
         .target(
+            name: "TowlineHTTPClient",
+            dependencies: ["Towline", "TowlineTLS", "TowlineHTTP", "TowlineCoding"],
+            packageAccess: false,
+            swiftSettings: strict
+        ),
+
+        .target(
             name: "ExampleSupport",
             dependencies: ["Towline"],
             path: "Examples/Support",
@@ -144,6 +152,13 @@ let package = Package(
             dependencies: ["TowlineCoding", "CZlib", "CBrotli", "CZstd", "TestSupport"],
             swiftSettings: strict,
             linkerSettings: [.linkedLibrary("brotlienc", .when(traits: ["Brotli"]))]
+        ),
+        tests(
+            "TowlineHTTPClientTests",
+            [
+                "TowlineHTTPClient", "Towline", "TowlineHTTP", "TowlineTLS", "TowlineTestKit",
+                "TestSupport",
+            ]
         ),
         tests("TidyTests", []),
     ] + examples.map(example)

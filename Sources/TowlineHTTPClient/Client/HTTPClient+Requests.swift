@@ -1,0 +1,179 @@
+internal import Towline
+internal import TowlineCoding
+internal import TowlineHTTP
+internal import TowlineTLS
+
+/// A request as it goes out.
+struct OutgoingRequest {
+    var head: [UInt8]
+    var source: BodySource
+    /// Whether the body waits for the server's consent.
+    var expectsContinue: Bool
+    /// Whether the connection ends with this exchange, as the request says.
+    var closes: Bool
+    /// Whether content is decoded that the server has coded.
+    var decodesContent: Bool
+}
+
+/// From what is asked to bytes, and to whom they go.
+extension HTTPClient {
+    /// The first request of an exchange.
+    func firstHop(of request: HTTPRequest) throws(HTTPError) -> Hop {
+        try nextHop(request, keepsCredentials: true)
+    }
+
+    /// A request on its way.
+    func nextHop(_ request: HTTPRequest, keepsCredentials: Bool) throws(HTTPError) -> Hop {
+        let url: HTTPURL
+        do throws(HTTPURLError) {
+            url = try HTTPURL(request.url)
+        } catch {
+            throw .invalidURL(request.url, reason: error.description)
+        }
+        let key = key(for: request, url, keepsCredentials: keepsCredentials)
+        return Hop(request: request, url: url, key: key, keepsCredentials: keepsCredentials)
+    }
+
+    private func key(for request: HTTPRequest, _ url: HTTPURL, keepsCredentials: Bool) -> PoolKey {
+        let detours = configuration.detours
+        let place =
+            detours.isEmpty ? nil : detour(from: HTTPHostPort(url.host.text, url.effectivePort))
+        let identity = url.scheme == .https ? self.identity(request, url, keepsCredentials) : nil
+        return PoolKey(
+            scheme: url.scheme,
+            host: url.host,
+            port: url.effectivePort,
+            detour: place,
+            unixPath: request.unixPath ?? configuration.unixPath,
+            serverName: configuration.tlsServerName,
+            identity: identity.map { IdentityMark(identity: $0) },
+            partition: request.partition
+        )
+    }
+
+    private func detour(from place: HTTPHostPort) -> HTTPHostPort? {
+        let detours = configuration.detours
+        let anyPort = HTTPHostPort(place.host, 0)
+        guard let target = detours[place] ?? detours[anyPort] else { return nil }
+        return target.port == 0 ? HTTPHostPort(target.host, place.port) : target
+    }
+
+    private func identity(
+        _ request: HTTPRequest,
+        _ url: HTTPURL,
+        _ keepsCredentials: Bool
+    ) -> Identity? {
+        if let identity = request.identity ?? configuration.identities[url.origin] {
+            return identity
+        }
+        return keepsCredentials ? configuration.tls.identity : nil
+    }
+
+    /// How connections of this key are secured.
+    func tlsSettings(for key: PoolKey) -> TLSConfiguration {
+        var settings = configuration.tls
+        settings.serverName = .name(key.serverName ?? key.host.text)
+        if settings.applicationProtocols.isEmpty { settings.applicationProtocols = ["http/1.1"] }
+        settings.identity = key.identity?.identity
+        if configuration.toleratesMissingCloseNotify { settings.truncation = .asEnd }
+        return settings
+    }
+
+    /// The bytes of a request, checked.
+    func outgoing(_ hop: Hop) throws(HTTPError) -> OutgoingRequest {
+        let request = hop.request
+        let source = try BodySource(request.body)
+        let expects = expectsContinue(hop, source.length)
+        let decodes = decodesContent(request)
+        let head = HTTPRequestHead(
+            method: request.method,
+            target: request.target ?? hop.url.requestTarget,
+            version: request.version,
+            headers: headers(of: hop, expectsContinue: expects, decodes: decodes)
+        )
+        do throws(HTTPRequestFault) {
+            return OutgoingRequest(
+                head: try HTTP1Writer.head(head, body: source.length),
+                source: source,
+                expectsContinue: expects,
+                closes: !ReuseRules.isKept(head.version, head.headers),
+                decodesContent: decodes
+            )
+        } catch {
+            throw .invalidRequest(error)
+        }
+    }
+
+    private func expectsContinue(_ hop: Hop, _ length: HTTPBodyLength) -> Bool {
+        guard !hop.skipsContinue, hop.request.version >= .http11 else { return false }
+        let size: UInt64
+        switch length {
+        case .none, .known(0): return false
+        case .known(let count): size = count
+        case .unknown: size = .max
+        }
+        switch hop.request.expectsContinue {
+        case .always: return true
+        case .never: return false
+        case .fromSize(let limit): return size >= limit
+        }
+    }
+
+    private func decodesContent(_ request: HTTPRequest) -> Bool {
+        if let decodes = request.decodesContent { return decodes }
+        return configuration.decodesContent && !request.headers.contains("Accept-Encoding")
+            && !request.headers.contains("Range")
+    }
+
+    private func headers(of hop: Hop, expectsContinue: Bool, decodes: Bool) -> HTTPHeaders {
+        let request = hop.request
+        var headers = HTTPHeaders()
+        func add(_ name: String, _ value: @autoclosure () -> String?) {
+            guard !request.headers.contains(name), !request.omits(name), let value = value() else {
+                return
+            }
+            headers.add(name, value)
+        }
+        add("Host", hop.url.authority)
+        add("User-Agent", configuration.userAgent)
+        add("Accept", "*/*")
+        if decodes { add("Accept-Encoding", ContentCoding.acceptEncoding) }
+        add("Authorization", authorization(for: hop))
+        if request.version < .http11 { add("Connection", "keep-alive") }
+        if !request.upgrade.isEmpty {
+            add("Connection", "Upgrade")
+            add("Upgrade", request.upgrade.joined(separator: ", "))
+        }
+        if expectsContinue { add("Expect", "100-continue") }
+        for field in request.headers
+        where !(field.name.lowercased() == "expect" && hop.skipsContinue) {
+            headers.add(field.name, field.value)
+        }
+        return headers
+    }
+
+    private func authorization(for hop: Hop) -> String? {
+        if let given = hop.authorization { return given }
+        switch hop.request.credential {
+        case .basic(let user, let password):
+            return BasicCredential.value(user: user, password: password)
+        case .bearer(let token):
+            return "Bearer \(token)"
+        case .digest, .anyOffered:
+            return nil
+        case nil:
+            guard !hop.url.username.isEmpty || !hop.url.password.isEmpty else { return nil }
+            return BasicCredential.value(
+                user: hop.url.decodedUsername,
+                password: hop.url.decodedPassword
+            )
+        }
+    }
+}
+
+extension HTTPRequest {
+    /// Whether a field is not to be sent by itself.
+    fileprivate func omits(_ name: String) -> Bool {
+        !omittedHeaders.isEmpty && omittedHeaders.contains { $0.lowercased() == name.lowercased() }
+    }
+}

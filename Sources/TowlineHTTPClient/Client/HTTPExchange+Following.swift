@@ -1,0 +1,79 @@
+internal import TowlineHTTP
+
+/// What a response leads to.
+enum FollowUp {
+    /// The caller sees it.
+    case show
+    /// Another request follows.
+    case next(Hop)
+    /// Nothing, until somebody answers.
+    case wait
+    /// The exchange fails.
+    case fail(HTTPError)
+}
+
+extension HTTPExchange {
+    /// Decides what a final head leads to; may ask the delegate, who may do anything.
+    func decide(_ head: HTTPResponseHead) -> FollowUp {
+        guard let hop, let outgoing else { return .show }
+        if head.status == 417, outgoing.expectsContinue, hop.request.body.isReplayable {
+            var next = hop
+            next.skipsContinue = true
+            return .next(next)
+        }
+        do throws(HTTPError) {
+            guard let target = try RedirectRules.target(head, from: hop.url) else { return .show }
+            return try follow(target, head, hop)
+        } catch {
+            return .fail(error)
+        }
+    }
+
+    private func follow(
+        _ target: HTTPURL,
+        _ head: HTTPResponseHead,
+        _ hop: Hop
+    ) throws(HTTPError) -> FollowUp {
+        let policy = redirects
+        guard metrics.redirectCount < policy.limit else {
+            guard policy.limitIsError else { return .show }
+            throw .tooManyRedirects(limit: policy.limit)
+        }
+        if hop.url.scheme == .https, target.scheme == .http, !policy.allowsInsecure {
+            throw .redirectRefused(reason: "it leads from https to http, to \(target.origin)")
+        }
+        var request = RedirectRules.request(after: head.status, hop.request, policy)
+        let keeps = hop.keepsCredentials && target.origin == hop.url.origin
+        if !keeps, !policy.keepsCredentials { RedirectRules.dropSecrets(&request) }
+        request.url = target.href
+        request.target = nil
+        let response = HTTPResponse(url: hop.url, head: head, isDecoded: false, contentLength: nil)
+        switch currentDelegate?.exchange(self, willRedirectTo: request, after: response) {
+        case .stop: return .show
+        case .send(let changed): request = changed
+        case .follow, nil: break
+        }
+        guard !hasEnded else { return .show }
+        guard request.body.isReplayable else { throw .bodyNotReplayable }
+        metrics.redirectCount += 1
+        metrics.lastHopBegan = elapsed
+        return .next(
+            try client.nextHop(request, keepsCredentials: keeps || policy.keepsCredentials)
+        )
+    }
+
+    /// Sends a request once more, over a connection of its own.
+    func sendAgain(_ hop: Hop) {
+        var again = hop
+        again.wasRepeated = true
+        again.needsNewConnection = true
+        go(again)
+    }
+
+    var redirects: HTTPRedirectPolicy { request.redirects ?? client.configuration.redirects }
+
+    /// Whether content is decoded that the server has coded.
+    var decodesContent: Bool { outgoing?.decodesContent ?? false }
+
+    var maxDecodedBytes: UInt64? { request.maxDecodedBytes ?? client.configuration.maxDecodedBytes }
+}

@@ -1,0 +1,266 @@
+internal import Towline
+public import TowlineHTTP
+
+/// A request that was started, until its end.
+///
+/// Lives on the client's reactor and is used from its thread.
+public final class HTTPExchange {
+    /// Where an exchange is.
+    ///
+    ///     created ─▶ waiting ─▶ connecting ─▶ active ─▶ ended
+    ///                   ▲                        │
+    ///                   └── redirect, repeat ────┘
+    enum Phase {
+        /// Nothing was asked for yet, or the next hop is being prepared.
+        case between
+        /// Among those who wait for a connection of this pool.
+        case waiting(HTTPPool, PoolKey)
+        /// This connection serves it.
+        case active(HTTPConnection)
+        /// Its last callback has been called, or is about to be.
+        case ended
+    }
+
+    /// The request as it was started.
+    public let request: HTTPRequest
+
+    /// The URL that is asked now; `nil` if the one that was given is none.
+    public internal(set) var url: HTTPURL?
+
+    /// For whatever the caller wants to remember of it.
+    public var userInfo: Any?
+
+    /// Held until the end.
+    let client: HTTPClient
+
+    private weak var delegate: (any HTTPExchangeDelegate)?
+    var keptDelegate: (any HTTPExchangeDelegate)?
+
+    private(set) var phase = Phase.between
+    var hop: Hop?
+    /// What the current hop sends.
+    var outgoing: OutgoingRequest?
+    var metrics = HTTPMetrics()
+    let began: MonotonicInstant
+
+    /// Whether the caller holds content back.
+    public private(set) var isSuspended = false
+
+    /// The connection that was made for it and is not ready yet.
+    private var sponsored: HTTPConnection?
+
+    private var waitTimer: Reactor.Timer?
+    private var totalTimer: Reactor.Timer?
+
+    init(_ request: HTTPRequest, client: HTTPClient, delegate: any HTTPExchangeDelegate) {
+        self.request = request
+        self.client = client
+        self.delegate = delegate
+        began = client.reactor.now
+    }
+
+    /// Whether its last callback has been called, or will be without anything else before it.
+    public var hasEnded: Bool { if case .ended = phase { true } else { false } }
+
+    // MARK: What the caller does
+
+    /// Ends it: all that still comes is `didFail` with ``HTTPError/cancelled``, on a later turn.
+    ///
+    /// Does nothing to one that has ended.
+    public func cancel() {
+        endLater(.cancelled)
+    }
+
+    /// Lets no content come until ``resume()``.
+    ///
+    /// The connection is not read meanwhile beyond what is here already, so that the peer has to
+    /// wait, and the time that a body may stall stands still.
+    public func suspend() {
+        isSuspended = true
+    }
+
+    /// Lets content come again, from a later turn on.
+    public func resume() {
+        guard isSuspended else { return }
+        isSuspended = false
+        if case .active(let connection) = phase { connection.resume(self) }
+    }
+
+    // MARK: A body that is brought while it is sent
+
+    /// Brings the next bytes of the body, in answer to its producer's being called.
+    ///
+    /// - Parameter bytes: The bytes; none means that the producer wants to be asked again. Without
+    ///   having been asked it does nothing.
+    public func supply(_ bytes: [UInt8]) {
+        if case .active(let connection) = phase { connection.supply(bytes) }
+    }
+
+    /// Says that the body has no more bytes.
+    public func finishBody() {
+        if case .active(let connection) = phase { connection.finishBody() }
+    }
+
+    /// Gives the body up, and so the exchange, which ends with ``HTTPError/producer(_:)``.
+    public func failBody(_ error: any Error) {
+        endLater(.producer(error))
+    }
+
+    // MARK: Its way
+
+    func begin() {
+        if let total = timeouts.total {
+            totalTimer = client.reactor.schedule(after: total) { [weak self] in
+                self?.end(.timeout(.total))
+            }
+        }
+        do throws(HTTPError) {
+            let first = try client.firstHop(of: request)
+            url = first.url
+            go(first)
+        } catch {
+            endLater(error)
+        }
+    }
+
+    /// Asks for a connection for a hop.
+    func go(_ hop: Hop) {
+        guard !hasEnded else { return }
+        phase = .between
+        do throws(HTTPError) {
+            outgoing = try client.outgoing(hop)
+        } catch {
+            return endLater(error)
+        }
+        self.hop = hop
+        url = hop.url
+        client.pool.admit(self, for: hop.key, of: client)
+    }
+
+    /// The pool has no connection for it yet.
+    func isWaiting(in pool: HTTPPool, for key: PoolKey) {
+        phase = .waiting(pool, key)
+        guard let limit = timeouts.connect else { return }
+        waitTimer = client.reactor.schedule(after: limit) { [weak self] in
+            guard let self else { return }
+            let isSecuring = sponsored?.isSecuring == true
+            end(.timeout(sponsored == nil ? .poolWait : isSecuring ? .tls : .connect))
+        }
+    }
+
+    /// A connection is being made for it.
+    func isSponsor(of connection: HTTPConnection) {
+        sponsored = connection
+    }
+
+    /// The connection that was made for it did not come about.
+    func connectionFailed(_ connection: HTTPConnection, _ error: HTTPError) {
+        // Another may have served it meanwhile.
+        guard case .waiting = phase, sponsored === connection else { return }
+        end(error)
+    }
+
+    /// A connection serves it from now on.
+    func isServed(by connection: HTTPConnection) {
+        waitTimer?.cancel()
+        waitTimer = nil
+        sponsored = nil
+        phase = .active(connection)
+    }
+
+    /// The connection has nothing more to do with it: another hop follows.
+    func isLeft(by connection: HTTPConnection) {
+        guard case .active(let current) = phase, current === connection else { return }
+        phase = .between
+    }
+
+    // MARK: Its end
+
+    /// Ends it by an error, from within the reactor's turn.
+    func end(_ error: HTTPError) {
+        guard leave() else { return }
+        deliver { $0.exchange(self, didFail: error, metrics: metrics) }
+        forget()
+    }
+
+    /// Ends it in order.
+    func finish() {
+        guard leave() else { return }
+        deliver { $0.exchangeDidFinish(self, metrics: metrics) }
+        forget()
+    }
+
+    /// Ends it by handing the connection over.
+    func handOver(_ socket: StreamSocket, leftover: RawSpan) {
+        guard leave() else { return }
+        if let delegate = currentDelegate {
+            do {
+                try delegate.exchange(self, didUpgrade: socket, leftover: leftover)
+            } catch {
+                socket.abort()
+            }
+        }
+        forget()
+    }
+
+    /// Ends it by an error whose callback comes on a later turn.
+    func endLater(_ error: HTTPError) {
+        guard leave() else { return }
+        client.reactor.schedule(after: .zero) { [self] in
+            deliver { $0.exchange(self, didFail: error, metrics: metrics) }
+            forget()
+        }
+    }
+
+    /// Leaves whatever it waits for; false if it has ended already.
+    private func leave() -> Bool {
+        let last = phase
+        phase = .ended
+        switch last {
+        case .ended: return false
+        case .between: break
+        case .waiting(let pool, let key): pool.withdraw(self, for: key)
+        case .active(let connection): connection.abandon(self)
+        }
+        waitTimer?.cancel()
+        totalTimer?.cancel()
+        waitTimer = nil
+        totalTimer = nil
+        sponsored = nil
+        metrics.total = elapsed
+        return true
+    }
+
+    private func forget() {
+        keptDelegate = nil
+        client.forget(self)
+    }
+
+    // MARK: Callbacks
+
+    var timeouts: HTTPTimeouts { request.timeouts ?? client.configuration.timeouts }
+
+    var elapsed: Duration { client.reactor.now.since(began) }
+
+    var currentDelegate: (any HTTPExchangeDelegate)? { keptDelegate ?? delegate }
+
+    private func deliver(_ call: (any HTTPExchangeDelegate) -> Void) {
+        if let delegate = currentDelegate { call(delegate) }
+    }
+
+    /// Calls back about an event; what is thrown, or that nobody is there any more, ends it.
+    ///
+    /// - Returns: Whether it goes on.
+    func tell(_ call: (any HTTPExchangeDelegate) throws -> Void) -> Bool {
+        guard let delegate = currentDelegate else {
+            end(.cancelled)
+            return false
+        }
+        do {
+            try call(delegate)
+        } catch {
+            end(.handler(error))
+        }
+        return !hasEnded
+    }
+}

@@ -1,0 +1,168 @@
+internal import Towline
+internal import TowlineHTTP
+internal import TowlineTLS
+
+/// Carries the answer of a lookup, from whichever thread it comes, to the connection that asked.
+///
+/// Only the reactor's thread reads or changes what it leads to; other threads hold it, and no more.
+final class LookupTicket: @unchecked Sendable {
+    var connection: HTTPConnection?
+
+    init(_ connection: HTTPConnection) {
+        self.connection = connection
+    }
+}
+
+/// From nothing to a connection that may serve.
+extension HTTPConnection {
+    /// Begins to open it, for an exchange.
+    func open(for sponsor: HTTPExchange) {
+        self.sponsor = sponsor
+        times.began = reactor.now
+        socket.keep(self)
+        guard let client else { return }
+        let configuration = client.configuration
+        socket.options = configuration.socketOptions
+        socket.addressFamilies = configuration.addressFamilies
+        socket.connectionAttemptDelay = configuration.connectionAttemptDelay
+        socket.halfClosePolicy = .keepOpen
+        // Nothing is told from within a call of the user's, so whatever cannot begin fails later.
+        do throws(SocketError) {
+            try begin(configuration)
+        } catch {
+            let reason = HTTPError.connect(host: triedHost, error, attempts: [])
+            reactor.schedule(after: .zero) { self.failed(reason) }
+        }
+    }
+
+    private func begin(_ configuration: HTTPClient.Configuration) throws(SocketError) {
+        if let path = key.unixPath {
+            triedHost = path
+            guard let address = SocketAddress(path) else {
+                throw .resolutionFailed(host: path, .noAddress)
+            }
+            return try connect(to: [address])
+        }
+        let place = key.detour ?? HTTPHostPort(key.host.text, key.port)
+        triedHost = place.host
+        if let addresses = configuration.addresses[place] {
+            return try connect(to: addresses.map { $0.withPort(place.port) })
+        }
+        if let addresses = Self.knownAddresses(of: place) { return try connect(to: addresses) }
+        lookUp(place)
+    }
+
+    /// The addresses of a literal, and of the host itself by its name, which is never looked up.
+    ///
+    /// Source: RFC 6761 section 6.3.
+    private static func knownAddresses(of place: HTTPHostPort) -> [SocketAddress]? {
+        if let address = SocketAddress(place.description) { return [address] }
+        let name = place.host.hasSuffix(".") ? String(place.host.dropLast()) : place.host
+        guard name == "localhost" || name.hasSuffix(".localhost") else { return nil }
+        return [.ipv6(.loopback, port: place.port), .ipv4(.loopback, port: place.port)]
+    }
+
+    private func lookUp(_ place: HTTPHostPort) {
+        guard let client else { return }
+        phase = .opening(.lookingUp)
+        let ticket = LookupTicket(self)
+        self.ticket = ticket
+        let handle = reactor.handle
+        client.resolver.resolve(place.host, port: place.port) { result in
+            handle.execute { _ in ticket.connection?.lookedUp(result, place) }
+        }
+    }
+
+    private func lookedUp(_ result: Result<ResolvedAddresses, ResolverError>, _ place: HTTPHostPort)
+    {
+        // The first answer counts.
+        ticket?.connection = nil
+        ticket = nil
+        guard case .opening(.lookingUp) = phase else { return }
+        switch result {
+        case .failure(let error):
+            failed(.resolve(host: place.host, error))
+        case .success(let answer):
+            times.lookedUp = reactor.now
+            do throws(SocketError) {
+                try connect(to: answer.addresses.map { $0.withPort(place.port) })
+            } catch {
+                failed(.connect(host: place.host, error, attempts: []))
+            }
+        }
+    }
+
+    private func connect(to addresses: [SocketAddress]) throws(SocketError) {
+        guard let client else { return }
+        phase = .opening(.connecting)
+        guard !addresses.isEmpty else {
+            throw .resolutionFailed(host: triedHost, .noUsableAddress)
+        }
+        try socket.connect(
+            toAnyOf: addresses,
+            via: client.configuration.interface,
+            timeout: sponsor?.timeouts.connect ?? client.configuration.timeouts.connect
+        )
+    }
+
+    /// The connection is there; what stands in front of the first exchange follows.
+    func socket(_ socket: StreamSocket, didConnectTo address: SocketAddress) throws {
+        guard case .opening = phase, let client else { return }
+        times.connected = reactor.now
+        guard key.scheme == .https else { return isOpen() }
+        phase = .opening(.securing)
+        let settings = pool.tls(for: key) { client.tlsSettings(for: key) }
+        let limit = sponsor?.timeouts.tls ?? client.configuration.timeouts.tls
+        try socket.startTLS(settings, timeout: limit)
+    }
+
+    func socketDidSecure(_ socket: StreamSocket) throws {
+        guard case .opening(.securing) = phase else { return }
+        times.secured = reactor.now
+        isOpen()
+    }
+
+    func socket(
+        _ socket: StreamSocket,
+        didReceive trust: TLSTrust,
+        completionHandler: @escaping @Sendable (Bool) -> Void
+    ) throws {
+        guard let evaluate = client?.configuration.evaluate else { return completionHandler(false) }
+        evaluate(trust, key.serverName ?? key.host.text, completionHandler)
+    }
+
+    private func isOpen() {
+        guard let client else { return }
+        sponsor = nil
+        phase = .idle
+        pool.isReady(self, wasPending: true, client: client)
+        if exchange != nil, !payConnectNotice() { return }
+        readOn()
+    }
+
+    /// It did not come about.
+    func failed(_ error: HTTPError) {
+        // Before the pool hears of it, which makes another one for whoever still waits.
+        sponsor?.connectionFailed(self, error)
+        close(abruptly: true)
+    }
+
+    /// What an exchange is told of a connection that did not come about.
+    func openingError(_ report: DisconnectReport) -> HTTPError {
+        switch report.error {
+        case .security(let reason):
+            if let error = reason as? TLSError { return HTTPError(error) }
+            return .connect(host: triedHost, .security(reason), attempts: report.attempts)
+        case .connectTimedOut:
+            return .timeout(.connect)
+        case .reactorStopped:
+            return .cancelled
+        case let error:
+            return .connect(
+                host: triedHost,
+                error ?? .closedByPeer,
+                attempts: report.attempts
+            )
+        }
+    }
+}
