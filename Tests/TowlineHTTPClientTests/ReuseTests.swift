@@ -189,4 +189,86 @@ import TowlineTestKit
         #expect(recorder.outcome == "200")
         try web.end()
     }
+
+    @Test("A 408 on a kept connection, and a 421 on any, are asked again over a new one, once")
+    func elsewhere() throws {
+        for (status, isFirst) in [(408, false), (421, false), (421, true)] {
+            let web = try SimulatedWeb()
+            try web.serve { peer, seen in
+                if seen.line.contains(" /2 "), seen.connection == 1 {
+                    peer.send("HTTP/1.1 \(status) No\r\nConnection: close\r\n")
+                    peer.send("Content-Length: 0\r\n\r\n")
+                } else {
+                    peer.send(Self.short)
+                }
+            }
+            if !isFirst { try web.send(HTTPRequest(.get, "http://127.0.0.1/1")) }
+            let recorder = try web.send(HTTPRequest(.get, "http://127.0.0.1/2"))
+            #expect(recorder.outcome == "200")
+            #expect(recorder.endCount == 1)
+            #expect(web.seen.last?.connection == 2)
+            try web.end()
+        }
+    }
+
+    @Test(
+        "A 421 that comes again, and a 408 on a fresh connection, are shown",
+        arguments: [408, 421]
+    )
+    func shownAsTheyAre(status: Int) throws {
+        let web = try SimulatedWeb()
+        try web.serve { peer, _ in
+            peer.send("HTTP/1.1 \(status) No\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+        }
+        #expect(try web.send(HTTPRequest(.get, "http://127.0.0.1/")).outcome == "\(status)")
+        #expect(web.seen.count == (status == 421 ? 2 : 1))
+        try web.end()
+    }
+
+    @Test("An answer in the middle of an upload: a refusal ends it, consent lets it go on")
+    func earlyAnswers() throws {
+        let size = 2 * 1024 * 1024
+        for (status, isWhole) in [(413, false), (200, true)] {
+            let web = try SimulatedWeb()
+            let server = web.network.listen(at: .ipv4(.loopback, port: 80)) { peer in
+                var hasAnswered = false
+                peer.whenNewsComes = { peer in
+                    guard !hasAnswered, peer.receivedByteCount > 0 else { return }
+                    hasAnswered = true
+                    peer.send("HTTP/1.1 \(status) Early\r\nContent-Length: 2\r\n\r\nok")
+                }
+            }
+            var request = HTTPRequest(.put, "http://127.0.0.1/")
+            request.body = .bytes([UInt8](repeating: 0x78, count: size))
+            request.expectsContinue = .never
+            let recorder = try web.send(request)
+            #expect(recorder.outcome == "\(status)")
+            #expect(recorder.text == "ok")
+            #expect((recorder.metrics?.sentByteCount == UInt64(size)) == isWhole)
+            #expect(web.client.connectionCounts.idle == (isWhole ? 1 : 0))
+            withExtendedLifetime(server) {}
+            try web.end()
+        }
+    }
+
+    @Test("A complete answer wins over the reset that stops the upload")
+    func answerAndReset() throws {
+        let web = try SimulatedWeb()
+        let server = web.network.listen(at: .ipv4(.loopback, port: 80)) { peer in
+            peer.whenNewsComes = { peer in
+                guard peer.state == .connected, peer.receivedByteCount > 100_000 else { return }
+                peer.whenNewsComes = nil
+                peer.send("HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno")
+                web.network.schedule(after: .milliseconds(5)) { peer.reset() }
+            }
+        }
+        var request = HTTPRequest(.put, "http://127.0.0.1/")
+        request.body = .bytes([UInt8](repeating: 0x78, count: 4_000_000))
+        request.expectsContinue = .never
+        let recorder = try web.send(request)
+        #expect(recorder.outcome == "413")
+        #expect(recorder.text == "no")
+        withExtendedLifetime(server) {}
+        try web.end()
+    }
 }

@@ -14,8 +14,14 @@ enum FollowUp {
 
 extension HTTPExchange {
     /// Decides what a final head leads to; may ask the delegate, who may do anything.
-    func decide(_ head: HTTPResponseHead) -> FollowUp {
+    func decide(_ head: HTTPResponseHead, isReused: Bool) -> FollowUp {
         guard let hop, let outgoing else { return .show }
+        if RetryRules.shouldAskElsewhere(head, hop, isReused: isReused) {
+            var next = hop
+            next.wasRepeated = true
+            next.needsNewConnection = true
+            return .next(next)
+        }
         if head.status == 417, outgoing.expectsContinue, hop.request.body.isReplayable {
             var next = hop
             next.skipsContinue = true

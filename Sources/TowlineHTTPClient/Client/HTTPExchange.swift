@@ -238,6 +238,9 @@ public final class HTTPExchange {
 
     // MARK: Callbacks
 
+    /// Whether only a connection will do that nobody has used before.
+    var needsNewConnection: Bool { hop?.needsNewConnection == true }
+
     var timeouts: HTTPTimeouts { request.timeouts ?? client.configuration.timeouts }
 
     var elapsed: Duration { client.reactor.now.since(began) }

@@ -46,6 +46,7 @@ extension HTTPConnection {
 
     /// Takes bytes apart, and puts back what the caller does not let come.
     private func receive(_ bytes: RawSpan) {
+        guard dialogue.receiving != .ended else { return receiveStray() }
         var offset = 0
         while case .busy = phase {
             if isHeldBack { return putBack(bytes.extracting(offset..<bytes.byteCount)) }
@@ -68,6 +69,14 @@ extension HTTPConnection {
                 return receiveEnd()
             }
         }
+    }
+
+    /// Bytes behind the response, while the request is still being sent: the response stands, and
+    /// the connection is of no use for what follows.
+    private func receiveStray() {
+        hasStrayBytes = true
+        dialogue.sendingFailed()
+        completeIfOver()
     }
 
     private func putBack(_ bytes: RawSpan) {
@@ -99,7 +108,7 @@ extension HTTPConnection {
         _ = dialogue.receivedHead(status: head.status, closes: closes)
         guard let exchange else { return }
         exchange.metrics.responseBegan = exchange.elapsed
-        let followUp = exchange.decide(head)
+        let followUp = exchange.decide(head, isReused: useCount > 1)
         // The question that it may ask may have been answered by a cancel.
         guard self.exchange === exchange else { return }
         switch followUp {

@@ -186,6 +186,7 @@ final class HTTPConnection: StreamSocketTLSDelegate {
         phase = .idle
         client = nil
         idleLimit = peerLimit.map { min($0, time) } ?? time
+        response = nil
         progressed()
     }
 

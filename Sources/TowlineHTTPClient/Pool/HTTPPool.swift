@@ -35,10 +35,12 @@ final class HTTPPool {
     /// Gives the exchange a connection that serves nobody; else it waits for one, and one more is
     /// made if there may be.
     func admit(_ exchange: HTTPExchange, for key: PoolKey, of client: HTTPClient) {
-        if let connection = takeIdle(key) {
+        if !exchange.needsNewConnection, let connection = takeIdle(key) {
             connection.serve(exchange, for: client)
             return
         }
+        // Those that are kept may be as stale as the one that failed, and would take up its place.
+        if exchange.needsNewConnection { closeIdle(of: key) }
         groups[key, default: Group()].waiters.append(exchange)
         exchange.isWaiting(in: self, for: key)
         openIfNeeded(for: key, of: client)
@@ -81,9 +83,13 @@ final class HTTPPool {
     func isReady(_ connection: HTTPConnection, wasPending: Bool, client: HTTPClient) {
         let key = connection.key
         if wasPending { groups[key]?.pendingCount -= 1 }
-        if let exchange = takeWaiter(key) {
+        if let exchange = takeWaiter(key, isNew: wasPending) {
             connection.serve(exchange, for: client)
             return
+        }
+        guard groups[key]?.waiters.isEmpty == true else {
+            // Who waits needs a new one, and this one's place for it.
+            return connection.close()
         }
         groups[key]?.idle.append(connection)
         idleCount += 1
@@ -136,9 +142,16 @@ final class HTTPPool {
         return connection
     }
 
-    private func takeWaiter(_ key: PoolKey) -> HTTPExchange? {
-        guard groups[key]?.waiters.isEmpty == false else { return nil }
-        return groups[key]?.waiters.removeFirst()
+    /// The first who waits and does with such a connection.
+    private func takeWaiter(_ key: PoolKey, isNew: Bool) -> HTTPExchange? {
+        guard let waiters = groups[key]?.waiters,
+            let index = waiters.firstIndex(where: { isNew || !$0.needsNewConnection })
+        else { return nil }
+        return groups[key]?.waiters.remove(at: index)
+    }
+
+    private func closeIdle(of key: PoolKey) {
+        for connection in groups[key]?.idle ?? [] { connection.close() }
     }
 
     private func removeIdle(_ connection: HTTPConnection) {
