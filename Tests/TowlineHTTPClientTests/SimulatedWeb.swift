@@ -99,6 +99,13 @@ final class SimulatedWeb {
         return recorder
     }
 
+    /// Lets time pass.
+    func pass(_ time: Duration) throws {
+        var isOver = false
+        reactor.schedule(after: time) { isOver = true }
+        try turn { isOver }
+    }
+
     /// Ends the reactor, and looks whether anything is left behind.
     func end(sourceLocation: SourceLocation = #_sourceLocation) throws {
         client.closeIdleConnections()

@@ -14,6 +14,7 @@ extension HTTPConnection {
         case .closed:
             return
         case .opening:
+            forgetAddresses()
             failed(openingError(report))
         case .idle:
             _ = leave()

@@ -2,17 +2,6 @@ internal import Towline
 internal import TowlineHTTP
 internal import TowlineTLS
 
-/// Carries the answer of a lookup, from whichever thread it comes, to the connection that asked.
-///
-/// Only the reactor's thread reads or changes what it leads to; other threads hold it, and no more.
-final class LookupTicket: @unchecked Sendable {
-    var connection: HTTPConnection?
-
-    init(_ connection: HTTPConnection) {
-        self.connection = connection
-    }
-}
-
 /// From nothing to a connection that may serve.
 extension HTTPConnection {
     /// Begins to open it, for an exchange.
@@ -65,18 +54,13 @@ extension HTTPConnection {
     private func lookUp(_ place: HTTPHostPort) {
         guard let client else { return }
         phase = .opening(.lookingUp)
-        let ticket = LookupTicket(self)
+        let ticket = LookupTicket(reactor.handle) { [weak self] in self?.lookedUp($0, place) }
         self.ticket = ticket
-        let handle = reactor.handle
-        client.resolver.resolve(place.host, port: place.port) { result in
-            handle.execute { _ in ticket.connection?.lookedUp(result, place) }
-        }
+        client.resolver.resolve(place.host, port: place.port) { ticket.bring($0) }
     }
 
     private func lookedUp(_ result: Result<ResolvedAddresses, ResolverError>, _ place: HTTPHostPort)
     {
-        // The first answer counts.
-        ticket?.connection = nil
         ticket = nil
         guard case .opening(.lookingUp) = phase else { return }
         switch result {
@@ -138,6 +122,12 @@ extension HTTPConnection {
         pool.isReady(self, wasPending: true, client: client)
         if exchange != nil, !payConnectNotice() { return }
         readOn()
+    }
+
+    /// None of the addresses took the connection: whatever said that they would has to look again.
+    func forgetAddresses() {
+        guard case .opening(.connecting) = phase, times.lookedUp != nil else { return }
+        (client?.resolver as? any ForgetfulResolver)?.forget(triedHost)
     }
 
     /// It did not come about.

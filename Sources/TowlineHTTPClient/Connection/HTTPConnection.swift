@@ -10,6 +10,8 @@ internal import TowlineTLS
 ///
 /// The socket holds it until its farewell, the pool until it is of no use any more.
 final class HTTPConnection: StreamSocketTLSDelegate {
+    typealias LookupTicket = AnswerTicket<Result<ResolvedAddresses, ResolverError>>
+
     /// Where a connection is.
     enum Phase {
         /// Not ready for any exchange yet.
@@ -209,7 +211,7 @@ final class HTTPConnection: StreamSocketTLSDelegate {
         let last = phase
         guard case .closed = last else {
             phase = .closed
-            ticket?.connection = nil
+            ticket?.drop()
             ticket = nil
             watch?.cancel()
             watch = nil
