@@ -48,9 +48,21 @@ static void await_room(struct server *server, struct connection *connection, boo
     epoll_ctl(server->epoll, EPOLL_CTL_MOD, connection->descriptor, &event);
 }
 
-static void end(struct connection *connection) {
-    if (connection->is_secured)
+// Says farewell, as the socket's BIO has done by itself when SSL_shutdown returns.
+static void send_farewell(struct server *server, struct connection *connection) {
+    if (server->way != benchmark_tls_memory || connection->held != NULL)
+        return;
+    int count = BIO_read(connection->output, server->cipher, cipher_size);
+    // Whoever has gone needs none.
+    if (count > 0)
+        (void)send(connection->descriptor, server->cipher, (size_t)count, MSG_NOSIGNAL);
+}
+
+static void end(struct server *server, struct connection *connection) {
+    if (connection->is_secured) {
         SSL_shutdown(connection->session);
+        send_farewell(server, connection);
+    }
     SSL_free(connection->session);
     close(connection->descriptor);
     free(connection->held);
@@ -294,7 +306,7 @@ int benchmark_serve_bare_tls(int listener, const char *certificate, const char *
                                        ? serve_memory(&server, connection)
                                        : serve_socket(&server, connection);
             if (outcome == has_failed)
-                end(connection);
+                end(&server, connection);
         }
     }
 }
