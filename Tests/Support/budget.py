@@ -38,6 +38,9 @@ BOOKKEEPING = ("swift_retain", "swift_bridgeObjectRetain", "swift_beginAccess")
 # A table that grew in one of the two runs, and was large enough in the other.
 ALMOST_NONE = 0.005
 
+# What a line of instructions begins with: its place in the source, or how far it is from the last.
+COSTS = tuple("0123456789+-*")
+
 WAITS = ("epoll_wait", "epoll_pwait", "epoll_pwait2")
 
 crossed = []
@@ -165,9 +168,18 @@ def calls_and_instructions(mode, connections, messages, program=SERVER):
 
 
 def read_callgrind(path):
-    """Source: the Callgrind Format Specification of valgrind's manual."""
+    """How often each function was called, and instructions: in all, and of each object's own.
+
+    Source: the Callgrind Format Specification of valgrind's manual.
+    """
     counts, names, called = {}, {}, None
+    objects, current, is_of_call = {}, None, False
     for line in path.read_text(errors="replace").splitlines():
+        if line[:1] in COSTS and not is_of_call:
+            key = f"instructions of {current}"
+            counts[key] = counts.get(key, 0) + int(line.split()[1])
+        # The line behind it has the instructions of what was called.
+        is_of_call = line.startswith("calls=")
         if line.startswith("cfn="):
             # A name is written out once, `(12) name`, and is `(12)` from then on.
             number, _, name = line[4:].partition(" ")
@@ -175,6 +187,11 @@ def read_callgrind(path):
         elif line.startswith("fn="):
             number, _, name = line[3:].partition(" ")
             names.setdefault(number, name)
+        elif line.startswith(("ob=", "cob=")):
+            number, _, name = line.partition("=")[2].partition(" ")
+            place = objects.setdefault(number, name)
+            if line.startswith("ob="):
+                current = pathlib.Path(place).name
         elif line.startswith("calls="):
             name = called.split("'")[0]
             counts[name] = counts.get(name, 0) + int(line[6:].split()[0])
@@ -304,10 +321,11 @@ def measure_memory():
 # TLS
 
 # So many bytes are one record, and so are they when they come back.
-RECORD_BYTES = 16_384
+RECORD = bytes(range(256)) * 64
 SECURED_CONNECTIONS = 2_000
 # What of the allocations is ours: the library's own go to malloc, for each record.
 OUR_ALLOCATIONS = ("swift_slowAlloc", "swift_allocObject")
+OUR_OBJECTS = (TLS_SERVER.name, "libswiftCore.so")
 RECEIVES = ("recvfrom", "recvmsg", "read")
 SENDS = ("sendto", "sendmsg", "write", "writev")
 
@@ -336,13 +354,14 @@ class TLSServer(Server):
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return tls_client().wrap_socket(plain)
 
-    def echo(self, connection, messages):
-        message = bytes(range(256)) * (RECORD_BYTES // 256)
-        for _ in range(messages):
-            connection.sendall(message)
-            received = 0
-            while received < RECORD_BYTES:
-                received += len(connection.recv(RECORD_BYTES))
+    def echo(self, connections, message, rounds):
+        for _ in range(rounds):
+            for connection in connections:
+                connection.sendall(message)
+            for connection in connections:
+                received = 0
+                while received < len(message):
+                    received += len(connection.recv(len(message)))
 
 
 def tls_client():
@@ -364,13 +383,17 @@ def tls_environment():
     return {**os.environ, **{name: path.read_text() for name, path in words.items()}}
 
 
-def tls_calls(messages):
+def tls_calls(connections, message, rounds):
     out = FOLDER / "callgrind.out"
     options = [f"--callgrind-out-file={out}", "--log-file=/dev/null"]
     readable = without_debug_information(TLS_SERVER)
     with TLSServer("valgrind", "--tool=callgrind", *options, program=readable) as server:
-        with server.connect() as connection:
-            server.echo(connection, messages)
+        opened = [server.connect() for _ in range(connections)]
+        server.echo(opened, message, rounds)
+        for connection in opened:
+            connection.close()
+        # What the server still has to do when it is told to end would count in one run only.
+        time.sleep(1)
     return read_callgrind(out)
 
 
@@ -378,7 +401,7 @@ def tls_system_calls(messages):
     out = FOLDER / "strace.out"
     with TLSServer("strace", "-f", "-c", "-o", str(out)) as server:
         with server.connect() as connection:
-            server.echo(connection, messages)
+            server.echo([connection], RECORD, messages)
     return read_strace(out)
 
 
@@ -407,11 +430,24 @@ def resident_bytes_each(server, open_one):
     return each
 
 
+def measure_secured_echo(what, connections, message, few, many, budget):
+    costs = difference(lambda count: tls_calls(connections, message, count), few, many)
+    costs = {name: cost / connections for name, cost in costs.items()}
+    ours = sum(costs.get(f"instructions of {name}", 0) for name in OUR_OBJECTS)
+    report(f"our instructions a secured echo of {what}", ours, budget)
+    print(f"  with the library's: {costs['instructions']:,.0f}", flush=True)
+    for names, kind, most in (
+        (OUR_ALLOCATIONS, "allocations", ALMOST_NONE),
+        # What has secured the connection is held while its callback runs.
+        (BOOKKEEPING, "retains, access checks", 1),
+    ):
+        count = sum(costs.get(name, 0) for name in names)
+        report(f"our {kind} a secured echo of {what}", count, most, digits=3 if most < 1 else 1)
+
+
 def measure_tls():
-    costs = difference(tls_calls, 200, 1_200)
-    count = sum(costs.get(name, 0) for name in OUR_ALLOCATIONS)
-    # A message that comes in two pieces now and then is kept for a moment.
-    report("our allocations a secured echo of 16 KiB", count, 0.1, digits=1)
+    measure_secured_echo(f"{MESSAGE_BYTES} B", CROWD, b"x" * MESSAGE_BYTES, 10, 60, 1_350)
+    measure_secured_echo("16 KiB", 1, RECORD, 200, 1_200, 1_900)
     calls = difference(tls_system_calls, 200, 2_200)
     for names, what in ((RECEIVES, "receives"), (SENDS, "sends")):
         count = sum(calls.get(name, 0) for name in names)
