@@ -1,4 +1,5 @@
 internal import COpenSSL
+internal import Synchronization
 internal import Towline
 
 /// The two ends of a session's wire: where the library's next bytes come from, and where those that
@@ -112,7 +113,8 @@ struct Wire {
         guard let first = input.baseAddress, !input.isEmpty else { return 0 }
         let count = min(room, input.count)
         target.copyMemory(from: first, byteCount: count)
-        input = UnsafeRawBufferPointer(rebasing: input[count...])
+        // Within the bytes that were lent by the line above.
+        input = UnsafeRawBufferPointer(start: first + count, count: input.count &- count)
         return count
     }
 
@@ -126,8 +128,11 @@ struct Wire {
     }
 
     /// Adds to the output; what is made while none is lent goes nowhere.
-    func put(_ bytes: UnsafeRawPointer, count: Int) {
-        output?._withUnsafeGuaranteedRef { $0.append(bytes, count: count) }
+    ///
+    /// Mutating, since otherwise a copy would be made of all this.
+    mutating func put(_ bytes: UnsafeRawPointer, count: Int) {
+        guard let output else { return }
+        output._withUnsafeGuaranteedRef { $0.append(bytes, count: count) }
     }
 }
 
@@ -138,9 +143,9 @@ struct Wire {
 /// Source: BIO_meth_new(3), BIO_read(3), BIO_ctrl(3).
 enum BufferBIO {
     /// How many there are at the moment, in the whole process.
-    static var liveCount: Int { count.withLock { $0 } }
+    static var liveCount: Int { count.load(ordering: .relaxed) }
 
-    fileprivate static let count = Locked(0)
+    fileprivate static let count = Atomic(0)
 
     /// The library's table of functions; one for all.
     private nonisolated(unsafe) static let method: OpaquePointer = {
@@ -161,7 +166,7 @@ enum BufferBIO {
         guard let bio = BIO_new(method) else { return nil }
         BIO_set_data(bio, wire)
         BIO_set_init(bio, 1)
-        count.withLock { $0 += 1 }
+        count.add(1, ordering: .relaxed)
         return bio
     }
 }
@@ -171,6 +176,7 @@ private func wire(of bio: OpaquePointer?) -> UnsafeMutablePointer<Wire>? {
     BIO_get_data(bio)?.assumingMemoryBound(to: Wire.self)
 }
 
+@inline(__always)
 private func readFromWire(
     _ bio: OpaquePointer?,
     _ target: UnsafeMutablePointer<CChar>?,
@@ -186,6 +192,7 @@ private func readFromWire(
     return 0
 }
 
+@inline(__always)
 private func writeToWire(
     _ bio: OpaquePointer?,
     _ bytes: UnsafePointer<CChar>?,
@@ -199,6 +206,7 @@ private func writeToWire(
     return 1
 }
 
+@inline(__always)
 private func controlWire(
     _ bio: OpaquePointer?,
     _ command: CInt,
@@ -220,6 +228,6 @@ private func controlWire(
 }
 
 private func destroyWire(_ bio: OpaquePointer?) -> CInt {
-    BufferBIO.count.withLock { $0 -= 1 }
+    BufferBIO.count.subtract(1, ordering: .relaxed)
     return 1
 }

@@ -29,12 +29,13 @@ public struct PeerName: Sendable, Hashable, CustomStringConvertible {
     /// - Parameter text: Such as `mail.example.org`, `127.0.0.1` or `2001:db8::1`.
     /// - Throws: ``TLSError/configuration(_:)`` with ``ConfigurationFault/invalidPeerName(_:)``.
     public init(_ text: String) throws(TLSError) {
-        if let address = Self.address(text) {
-            kind = .address(address.bytes)
-            description = address.text
-        } else if let host = Self.host(text) {
+        // No address is a name: it ends in a number, or has colons.
+        if let host = Self.host(text) {
             kind = .host(host)
             description = host
+        } else if let address = Self.address(text) {
+            kind = .address(address.bytes)
+            description = address.text
         } else {
             throw .configuration(.invalidPeerName(text))
         }
@@ -73,24 +74,26 @@ public struct PeerName: Sendable, Hashable, CustomStringConvertible {
 
     /// The host name in lower case; `nil` for what is none.
     private static func host(_ text: String) -> String? {
-        var name = text.utf8.map { byte in
-            UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte ? byte | 0x20 : byte
-        }
+        var name = Array(text.utf8)
         if name.last == UInt8(ascii: ".") { name.removeLast() }
         guard (1...253).contains(name.count) else { return nil }
-        let labels = name.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-        let areLabels = labels.allSatisfy { (1...63).contains($0.count) && $0.allSatisfy(isOfName) }
-        guard areLabels, let last = labels.last, !isNumber(last) else { return nil }
-        return String(decoding: name, as: UTF8.self)
-    }
-
-    private static func isOfName(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
-            UInt8(ascii: "-"), UInt8(ascii: "_"):
-            true
-        default: false
+        var start = 0
+        for place in name.indices {
+            switch name[place] {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
+                UInt8(ascii: "-"), UInt8(ascii: "_"):
+                break
+            case UInt8(ascii: "A")...UInt8(ascii: "Z"):
+                name[place] |= 0x20
+            case UInt8(ascii: "."):
+                guard (1...63).contains(place - start) else { return nil }
+                start = place + 1
+            default:
+                return nil
+            }
         }
+        guard (1...63).contains(name.count - start), !isNumber(name[start...]) else { return nil }
+        return String(decoding: name, as: UTF8.self)
     }
 
     /// Whether a label is one that inet_aton(3) would take for a part of an address; no top level

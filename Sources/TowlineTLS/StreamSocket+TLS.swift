@@ -26,8 +26,7 @@ extension StreamSocket {
         file: StaticString = #fileID,
         line: UInt = #line
     ) throws(SocketError) {
-        let isAccepted = securityFacts.isAccepted
-        try begin(configuration, within: .seconds(isAccepted ? 10 : 30), file, line)
+        try begin(configuration, within: .seconds(wasAccepted ? 10 : 30), file, line)
     }
 
     /// Secures the connection as ``startTLS(_:file:line:)`` does, within a time of the caller's.
@@ -56,7 +55,7 @@ extension StreamSocket {
         _ line: UInt
     ) throws(SocketError) {
         do throws(TLSError) {
-            try configuration.check(securityFacts, delegate: delegate)
+            try configuration.check(for: self)
         } catch {
             throw .security(error)
         }
@@ -100,18 +99,18 @@ extension StreamSocket {
 
 extension TLSConfiguration {
     /// Finds out what cannot work, as far as that is known before anything is sent.
-    func check(
-        _ facts: SecurityFacts,
-        delegate: (any StreamSocketDelegate)?
-    ) throws(TLSError) {
+    func check(for socket: StreamSocket) throws(TLSError) {
         if role == .server, identity == nil, chooser == nil { throw .configuration(.noIdentity) }
         if role == .client {
+            let facts = socket.securityFacts
             // Of several addresses the one that wins is not known yet.
             let isKnown = facts.host != nil || facts.remoteAddress != nil || facts.isAccepted
             if isKnown || serverName != .fromConnect { _ = try PeerNames(self, facts: facts) }
         }
         let asks = trust.decision != .library && (role == .client || clientAuthentication != .none)
-        if asks, !trust.acceptsAny, let delegate, !(delegate is any StreamSocketTLSDelegate) {
+        if asks, !trust.acceptsAny, let delegate = socket.delegate,
+            !(delegate is any StreamSocketTLSDelegate)
+        {
             throw .configuration(.noTrustDelegate)
         }
     }

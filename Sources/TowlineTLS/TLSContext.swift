@@ -10,6 +10,15 @@ final class TLSContext: @unchecked Sendable {
     let pointer: OpaquePointer
     let configuration: TLSConfiguration
 
+    // What each handshake asks for, apart: the configuration as a whole takes long to copy.
+    let isServer: Bool
+    let verifyMode: CInt
+    /// Whether the program chooses whom a server is.
+    let asksForIdentity: Bool
+    /// Whether a server with this asks the delegate about its clients, and so gives tickets only
+    /// when it has been told yes.
+    let givesTicketsByHand: Bool
+
     /// Stands for the configuration where sessions are kept; never used twice in a process.
     let number: UInt64
 
@@ -47,6 +56,10 @@ final class TLSContext: @unchecked Sendable {
         else { throw .fromQueue() }
         self.pointer = pointer
         self.configuration = configuration
+        self.isServer = isServer
+        verifyMode = configuration.verifyMode
+        asksForIdentity = isServer && configuration.chooser != nil
+        givesTicketsByHand = configuration.givesTicketsByHand
         number = Self.count.withLock { count in
             count += 1
             return count
@@ -69,10 +82,6 @@ final class TLSContext: @unchecked Sendable {
         SSL_CTX_free(pointer)
         Self.liveContexts.withLock { $0 -= 1 }
     }
-
-    /// Whether a server with this asks the delegate about its clients, and so gives tickets only
-    /// when it has been told yes.
-    var givesTicketsByHand: Bool { configuration.givesTicketsByHand }
 
     /// `true` the first time.
     func takeWarning() -> Bool {

@@ -13,17 +13,17 @@ extension TLSSession {
 
     /// Looks at a client's hello, from within the library.
     func judgeHello(of handle: OpaquePointer) -> HelloVerdict {
-        guard let settings else { return .refuse(.internalError) }
+        guard let context else { return .refuse(.internalError) }
         // Some clients have to say hello twice.
         if isHelloSettled { return .goOn }
-        if settings.chooser != nil, !isChoiceMade, refusal == nil {
+        if context.asksForIdentity, !isChoiceMade, refusal == nil {
             hello = ClientHello(of: handle)
             return .ask
         }
         isHelloSettled = true
         sentName = hello?.serverName ?? ClientHello.serverName(of: handle)
         if refusal != nil { return .refuse(.unrecognizedName) }
-        if settings.requiresApplicationProtocol,
+        if context.configuration.requiresApplicationProtocol,
             ClientHello(of: handle).applicationProtocols.isEmpty
         {
             refusal = .noAgreement(.applicationProtocol)
@@ -34,7 +34,7 @@ extension TLSSession {
 
     /// Asks the program whom this server is for the client that has come.
     func chooseServer(_ handle: OpaquePointer) -> SecurityStep {
-        guard let chooser = settings?.chooser, let hello, let facts else {
+        guard let chooser = context?.configuration.chooser, let hello, let facts else {
             return fail(.configuration(.noIdentity))
         }
         let answer = FirstAnswer<ServerChoice>()
@@ -53,7 +53,7 @@ extension TLSSession {
             refusal = .alert(.unrecognizedName, from: .us)
             return shakeHands()
         case .default:
-            guard settings?.identity != nil else {
+            guard context?.configuration.identity != nil else {
                 refusal = .alert(.unrecognizedName, from: .us)
                 return shakeHands()
             }
@@ -117,7 +117,7 @@ extension TLSSession {
     ///
     /// - Returns: What to do until it has; `nil` to go on.
     func chooseClient(_ handle: OpaquePointer) -> SecurityStep? {
-        guard let chooser = settings?.clientChooser, let facts else {
+        guard let chooser = context?.configuration.clientChooser, let facts else {
             return fail(.configuration(.noIdentity))
         }
         let answer = FirstAnswer<Identity?>()

@@ -12,7 +12,7 @@ extension TLSSession {
         if wantsRekey { sendKeyUpdate() }
         var count = 0
         while count < plaintext.count {
-            ERR_clear_error()
+            LibraryErrors.clear()
             var received = 0
             let room = plaintext.count - count
             // Within the buffer by the line above.
@@ -64,7 +64,7 @@ extension TLSSession {
     func endWithoutNotice() -> SecurityStep {
         // A record that is cut in two is nobody's idea of an end.
         let isInRecord = handle.map { SSL_has_pending($0) == 1 } ?? false
-        if settings?.truncation == .asEnd, !isInRecord {
+        if context?.configuration.truncation == .asEnd, !isInRecord {
             stage = .ended
             return .ended
         }
@@ -79,7 +79,7 @@ extension TLSSession {
         guard let handle else { return .configuration(.noIdentity) }
         guard !plaintext.isEmpty else { return nil }
         guard delayedPlaintext.isEmpty else { return delay(plaintext) }
-        ERR_clear_error()
+        LibraryErrors.clear()
         var written = 0
         let result = SSL_write_ex(handle, plaintext.baseAddress, plaintext.count, &written)
         if result == 1 { return nil }

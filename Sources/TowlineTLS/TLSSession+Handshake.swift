@@ -41,20 +41,19 @@ extension TLSSession {
     /// Begins with a context, as far as that goes without the peer.
     func start(_ context: TLSContext) -> SecurityStep {
         self.context = context
-        let settings = context.configuration
-        if settings.trust.acceptsAny, settings.role == .client, context.takeWarning() {
+        if !context.isServer, context.configuration.trust.acceptsAny, context.takeWarning() {
             facts?.note(.warning, "certificates of peers are not verified", [:])
         }
         if context.keyLogSink != nil, context.takeWarning() {
             facts?.note(.warning, "secrets of connections are written down", [:])
         }
-        firstRecord = FirstRecord(needsWhole: settings.role == .server)
-        guard settings.role == .client else {
+        firstRecord = FirstRecord(needsWhole: context.isServer)
+        if context.isServer {
             stage = .awaitingHello
             return .needsInput
         }
         do throws(TLSError) {
-            let names = try PeerNames(settings, facts: facts)
+            let names = try PeerNames(context.configuration, facts: facts)
             peerName = names.checked
             sentName = names.sent
             try makeHandle(context)
@@ -81,10 +80,9 @@ extension TLSSession {
         // Takes the one reference to the BIO, which it reads from and writes to.
         SSL_set_bio(handle, bio, bio)
         self.handle = handle
-        let settings = context.configuration
         _ = towline_SSL_set_app_data(handle, Unmanaged.passUnretained(self).toOpaque())
-        SSL_set_verify(handle, settings.verifyMode, nil)
-        guard settings.role == .client else {
+        SSL_set_verify(handle, context.verifyMode, nil)
+        if context.isServer {
             SSL_set_accept_state(handle)
             return
         }
@@ -92,7 +90,7 @@ extension TLSSession {
         if let sentName, towline_SSL_set_tlsext_host_name(handle, sentName) != 1 {
             throw .fromQueue()
         }
-        if case .staple = settings.trust.revocation {
+        if case .staple = context.configuration.trust.revocation {
             _ = towline_SSL_set_tlsext_status_type(handle, towline_TLSEXT_STATUSTYPE_ocsp)
         }
         offerSession(context)
@@ -121,7 +119,7 @@ extension TLSSession {
     private func awaitHello() -> SecurityStep {
         if let step = awaitFirstRecord() { return step }
         guard let context else { return fail(.configuration(.noIdentity)) }
-        wire.pointee.isRecording = context.configuration.chooser != nil
+        wire.pointee.isRecording = context.asksForIdentity
         do throws(TLSError) {
             try makeHandle(context)
         } catch {
@@ -165,8 +163,9 @@ extension TLSSession {
             stage = .asking
             return .asks
         }
-        let isInHello = settings?.role == .server && !isHelloSettled
-        if isInHello, wire.pointee.takenByteCount > settings?.limits.helloByteCount ?? 0 {
+        if let context, context.isServer, !isHelloSettled,
+            wire.pointee.takenByteCount > context.configuration.limits.helloByteCount
+        {
             BareAlert.plain(.illegalParameter).withUnsafeBytes { bytes in
                 guard let first = bytes.baseAddress else { return }
                 wire.pointee.put(first, count: bytes.count)
@@ -185,7 +184,7 @@ extension TLSSession {
         guard SSL_get_verify_result(handle) == X509_V_OK else {
             return fail(.untrusted(trustFailure ?? TrustFailure(.rejected)))
         }
-        if let settings, settings.role == .client, let error = protocolFault(handle, settings) {
+        if let context, !context.isServer, let error = protocolFault(handle, context) {
             return fail(error)
         }
         giveTickets(handle)
@@ -195,16 +194,17 @@ extension TLSSession {
         isHelloSettled = true
         stage = .open
         wire.pointee.takenByteCount = 0
-        wire.pointee.takenByteLimit = settings?.limits.uselessByteCount ?? .max
+        wire.pointee.takenByteLimit = context?.configuration.limits.uselessByteCount ?? .max
         return .secured
     }
 
     /// What is wrong with the protocol that the server has picked, if it has.
-    func protocolFault(_ handle: OpaquePointer, _ settings: TLSConfiguration) -> TLSError? {
+    func protocolFault(_ handle: OpaquePointer, _ context: TLSContext) -> TLSError? {
         guard let chosen = TLSInfo.applicationProtocol(of: handle) else {
-            return settings.requiresApplicationProtocol ? .noAgreement(.applicationProtocol) : nil
+            return context.configuration.requiresApplicationProtocol
+                ? .noAgreement(.applicationProtocol) : nil
         }
-        return settings.applicationProtocols.contains(chosen)
+        return context.configuration.applicationProtocols.contains(chosen)
             ? nil : .noAgreement(.applicationProtocol)
     }
 
@@ -218,7 +218,7 @@ extension TLSSession {
 
     /// The versions that we speak, the newest first.
     var offeredVersions: [TLSVersion] {
-        guard let settings else { return [] }
+        guard let settings = context?.configuration else { return [] }
         return TLSVersion.allCases.reversed().filter {
             settings.minimumVersion <= $0 && $0 <= settings.maximumVersion
         }

@@ -24,7 +24,7 @@ extension TLSSession {
         guard let context, let handle else { return 0 }
         if let question { return answer(question, store, handle) }
         let sent = Certificate.chain(in: X509_STORE_CTX_get0_untrusted(store))
-        let isClient = context.configuration.role == .client
+        let isClient = !context.isServer
         // Up to 1.2 a staple comes behind the certificates.
         let isEarly = isClient && SSL_version(handle) >= CInt(TLSVersion.tls13.rawValue)
         let staple = isEarly ? Self.staple(of: handle) : nil
@@ -34,7 +34,7 @@ extension TLSSession {
             role: isClient ? .server : .client,
             staple: isEarly || !isClient ? .known(staple) : .later
         )
-        if isClient, let error = protocolFault(handle, context.configuration) {
+        if isClient, let error = protocolFault(handle, context) {
             refusal = error
             return refuse(store, number: X509_V_ERR_APPLICATION_VERIFICATION)
         }
@@ -126,7 +126,7 @@ extension TLSSession {
 
     /// Staples what our identity has.
     func staple(to handle: OpaquePointer) -> CInt {
-        let identity = chosenIdentity ?? settings?.identity
+        let identity = chosenIdentity ?? context?.configuration.identity
         guard let response = identity?.stapledResponse, !response.isEmpty,
             let copy = towline_OPENSSL_malloc(response.count)
         else { return SSL_TLSEXT_ERR_NOACK }
@@ -153,7 +153,7 @@ extension TLSSession {
         guard let question, let answer = question.answer.value else { return .asks }
         self.question?.isOpen = false
         stage = .handshaking
-        guard settings?.role == .server else { return shakeHands() }
+        guard context?.isServer == true else { return shakeHands() }
         guard answer else { return refuseClient(question) }
         wire.pointee.isWithheld = false
         return shakeHands()

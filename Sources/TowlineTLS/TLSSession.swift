@@ -1,4 +1,5 @@
 internal import COpenSSL
+internal import Synchronization
 internal import Towline
 
 /// The security layer that OpenSSL makes: one connection's.
@@ -44,7 +45,7 @@ final class TLSSession: SecurityLayer {
     @exclusivity(unchecked) var stage = Stage.handshaking
     var facts: SecurityFacts?
 
-    /// What `begin` looks at; a context holds it from then on.
+    /// What stands in for the context until that is built.
     private var configuration: TLSConfiguration?
 
     @exclusivity(unchecked) var context: TLSContext?
@@ -102,23 +103,27 @@ final class TLSSession: SecurityLayer {
     /// What the program sees of the connection, once it has asked.
     var info: TLSInfo?
 
-    private static let liveSessions = Locked(0)
+    private static let liveSessions = Atomic(0)
 
     /// How many there are at the moment, in the whole process.
-    static var liveCount: Int { liveSessions.withLock { $0 } }
+    static var liveCount: Int { liveSessions.load(ordering: .relaxed) }
 
     /// A session that does as a configuration says.
-    init(_ configuration: TLSConfiguration) {
-        self.configuration = configuration
-        wire = .allocate(capacity: 1)
-        wire.initialize(to: Wire())
-        Self.liveSessions.withLock { $0 += 1 }
+    convenience init(_ configuration: TLSConfiguration) {
+        if let context = configuration.box.context {
+            self.init(context)
+        } else {
+            self.init(nil)
+            self.configuration = configuration
+        }
     }
 
     /// A session of a context that is there already.
-    convenience init(_ context: TLSContext) {
-        self.init(context.configuration)
+    init(_ context: TLSContext?) {
         self.context = context
+        wire = .allocate(capacity: 1)
+        wire.initialize(to: Wire())
+        Self.liveSessions.add(1, ordering: .relaxed)
     }
 
     deinit {
@@ -127,18 +132,19 @@ final class TLSSession: SecurityLayer {
         wire.pointee.dropKept()
         wire.deinitialize(count: 1)
         wire.deallocate()
-        Self.liveSessions.withLock { $0 -= 1 }
+        Self.liveSessions.subtract(1, ordering: .relaxed)
     }
 
     // MARK: SecurityLayer
 
     func begin(_ facts: SecurityFacts, into output: SecurityOutput) -> SecurityStep {
         self.facts = facts
-        guard let configuration else { return fail(.configuration(.noIdentity)) }
-        self.configuration = nil
         wire.pointee.lend(UnsafeRawBufferPointer(start: nil, count: 0), output)
         defer { wire.pointee.endLoan() }
-        if let context = context ?? configuration.box.context { return start(context) }
+        if let context { return start(context) }
+        guard let configuration else { return fail(.configuration(.noIdentity)) }
+        self.configuration = nil
+        if let context = configuration.box.context { return start(context) }
         let answer = configuration.box.buildElsewhere(configuration)
         stage = .preparing(answer)
         return answer.await(facts.wake) ? .waits : advance()
@@ -222,12 +228,9 @@ final class TLSSession: SecurityLayer {
 
     // MARK: What callbacks ask
 
-    /// What the connection is secured by.
-    var settings: TLSConfiguration? { context?.configuration }
+    var applicationProtocols: [String] { context?.configuration.applicationProtocols ?? [] }
 
-    var applicationProtocols: [String] { settings?.applicationProtocols ?? [] }
-
-    var ticketKeys: [TicketKey] { settings?.ticketKeys.keys ?? [] }
+    var ticketKeys: [TicketKey] { context?.configuration.ticketKeys.keys ?? [] }
 
     // MARK: Ending
 

@@ -63,7 +63,7 @@ public final class Reactor {
     /// The bytes behind those that a read was just completed with, where they were received.
     @exclusivity(unchecked) var untaken = UnsafeRawBufferPointer(start: nil, count: 0)
     @exclusivity(unchecked) var madeSecurityWorkspace: SecurityWorkspace?
-    @exclusivity(unchecked) var madeSecurityOutput: Unmanaged<SecurityOutput>?
+    @exclusivity(unchecked) var securityReference: Unmanaged<SecurityWorkspace>?
     /// Whose bytes the security output holds between two calls of a layer; nobody's mostly.
     ///
     /// So what callbacks write while data is delivered is sent with what the layer has answered.

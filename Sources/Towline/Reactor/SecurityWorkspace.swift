@@ -8,7 +8,8 @@ final class SecurityWorkspace {
     /// Handshakes take a hundred times what a read does, so a turn makes only so many.
     @exclusivity(unchecked) private var turn = -1
     @exclusivity(unchecked) private var begun = 0
-    @exclusivity(unchecked) private var spent = Duration.zero
+    /// In nanoseconds.
+    @exclusivity(unchecked) private var spent: Int64 = 0
 
     init(_ gate: HandshakeGate) {
         self.gate = gate
@@ -30,9 +31,9 @@ final class SecurityWorkspace {
         if turn != self.turn {
             self.turn = turn
             begun = 0
-            spent = .zero
+            spent = 0
         }
-        guard spent < budget.handshakeTime else { return false }
+        guard spent == 0 || .nanoseconds(spent) < budget.handshakeTime else { return false }
         if !hasBegun {
             guard begun < budget.handshakes else { return false }
             hasBegun = true
@@ -42,8 +43,8 @@ final class SecurityWorkspace {
     }
 
     /// Counts the time that a step of a handshake has taken.
-    func note(_ time: Duration) {
-        spent += time
+    func note(from start: MonotonicInstant, to end: MonotonicInstant) {
+        spent &+= end.nanoseconds &- start.nanoseconds
     }
 }
 
@@ -53,14 +54,20 @@ extension Reactor {
         if let made = madeSecurityWorkspace { return made }
         let made = SecurityWorkspace(HandshakeGate(limit: configuration.maxHandshakes, link))
         madeSecurityWorkspace = made
-        madeSecurityOutput = .passUnretained(made.output)
+        securityReference = .passUnretained(made)
         return made
     }
 
-    /// Its output, which lives as long as the reactor; without a retain.
+    /// The same, which lives as long as the reactor, without a retain.
+    @inline(__always)
+    var securityWorkspaceReference: Unmanaged<SecurityWorkspace> {
+        securityReference ?? .passUnretained(securityWorkspace)
+    }
+
+    /// Its output, likewise.
     @inline(__always)
     var securityOutput: Unmanaged<SecurityOutput> {
-        madeSecurityOutput ?? .passUnretained(securityWorkspace.output)
+        securityWorkspaceReference._withUnsafeGuaranteedRef { .passUnretained($0.output) }
     }
 }
 

@@ -80,6 +80,14 @@ final class SecuredStream {
         left?.leave()
     }
 
+    /// Whether new bytes are all that there is: nothing is left to be decrypted or to be sent, and
+    /// nothing has ended.
+    @inline(__always)
+    var isQuiet: Bool {
+        phase == .secured && input == nil && !hasMore && !inputIsOver && inputEnd == nil
+            && !outputIsOver && sources.isEmpty && ledger.waiting == 0
+    }
+
     /// Whether the layer can go on without new bytes of the peer.
     var hasLeftovers: Bool { hasMore || input != nil }
 

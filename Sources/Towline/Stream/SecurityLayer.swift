@@ -81,7 +81,9 @@ package enum SecurityStep {
     /// The peer has ended its side in order. What comes behind that is not data.
     case ended
     /// The connection cannot go on. The output may have an alert.
-    case failed(any SecurityError)
+    ///
+    /// Apart, so that the others are a word that nobody counts references to.
+    indirect case failed(any SecurityError)
 }
 
 /// What a security layer has to know of its connection.

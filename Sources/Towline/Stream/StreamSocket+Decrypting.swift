@@ -1,5 +1,8 @@
 internal import TowlineBytes
 
+/// How much data a layer has made of the peer's bytes, and what is next behind it.
+typealias DecryptedPiece = (byteCount: Int, step: SecurityStep)
+
 /// The peer's bytes on their way through the security layer to the reads.
 extension StreamSocket {
     /// Bytes came on a connection that is secured, or is going to be.
@@ -71,28 +74,55 @@ extension StreamSocket {
         _ security: SecuredStream,
         _ reactor: Reactor
     ) -> Int {
-        let id = socketID
-        let workspace = reactor.securityWorkspace
-        reactor.outputOwner = id
         // Borrowed until this returns.
         var input = bytes.storage
+        let made = show(&input, to: security, answeringInto: output, reactor)
+        serve(made, &input, answeringInto: output, security, reactor)
+        return bytes.byteCount - input.count
+    }
+
+    /// Shows bytes to the layer, and takes the time if they are a handshake's.
+    private func show(
+        _ input: inout UnsafeRawBufferPointer,
+        to security: SecuredStream,
+        answeringInto output: SecurityOutput,
+        _ reactor: Reactor
+    ) -> DecryptedPiece {
+        reactor.securityWorkspaceReference._withUnsafeGuaranteedRef { workspace in
+            let plaintext = workspace.plaintext
+            guard security.phase == .handshaking else {
+                return security.layer.receive(&input, into: plaintext, answeringInto: output)
+            }
+            let start = reactor.backend.now()
+            let made = security.layer.receive(&input, into: plaintext, answeringInto: output)
+            workspace.note(from: start, to: reactor.backend.now())
+            return made
+        }
+    }
+
+    /// Serves the reads with a piece of data and those that follow, as far as that goes.
+    func serve(
+        _ first: DecryptedPiece,
+        _ input: inout UnsafeRawBufferPointer,
+        answeringInto output: SecurityOutput,
+        _ security: SecuredStream,
+        _ reactor: Reactor
+    ) {
+        let id = socketID
+        let plaintext = reactor.securityWorkspaceReference._withUnsafeGuaranteedRef {
+            $0.plaintext
+        }
+        reactor.outputOwner = id
         var rest = reactor.configuration.budget.receivedBytesPerSocket
+        var (count, step) = first
         while true {
-            let isHandshake = security.phase == .handshaking
-            let start = isHandshake ? reactor.backend.now() : reactor.waitReturned
-            let (count, step) = security.layer.receive(
-                &input,
-                into: workspace.plaintext,
-                answeringInto: output
-            )
-            if isHandshake { workspace.note(reactor.backend.now().since(start)) }
             // Sent with what the callbacks write, or behind the last of them.
             noteReplies(in: output, of: security)
             security.hasMore = false
             if case .hasMore = step { security.hasMore = true }
             if count > 0 {
                 receivedCount += count
-                deliver(UnsafeRawBufferPointer(rebasing: workspace.plaintext[..<count]), reactor)
+                deliver(UnsafeRawBufferPointer(rebasing: plaintext[..<count]), reactor)
                 guard isStill(id, security) else { break }
             }
             guard follow(step, of: security, reactor), isStill(id, security) else { break }
@@ -106,6 +136,7 @@ extension StreamSocket {
                 if case .secured = step { security.hasMore = true }
                 break
             }
+            (count, step) = show(&input, to: security, answeringInto: output, reactor)
         }
         if reactor.outputOwner == id {
             reactor.outputOwner = .none
@@ -114,7 +145,6 @@ extension StreamSocket {
         if isStill(id, security), security.hasLeftovers || !input.isEmpty, wantsBytes {
             list(for: .serveAgain, reactor)
         }
-        return bytes.byteCount - input.count
     }
 
     /// Sends what the layer has answered and no write of the callbacks has taken along.

@@ -162,7 +162,7 @@ extension StreamSocket {
     }
 
     /// Nothing more can be sent on the secured connection.
-    private func failSecured(
+    func failSecured(
         _ security: SecuredStream,
         _ error: SocketError,
         _ reactor: Reactor

@@ -47,7 +47,11 @@ extension StreamSocket {
         receivedCount &+= bytes.byteCount
         idleClock.lastReceived = reactor.waitReturned
         guard obstacles.isEmpty, reads.isPlain, let relay = relayReference else {
-            receiveInGeneral(bytes, reactor)
+            if obstacles == .isSecured {
+                receiveSecurely(bytes, reactor, from: backend)
+            } else {
+                receiveInGeneral(bytes, reactor)
+            }
             return
         }
         let isThere = relay._withUnsafeGuaranteedRef { relay -> Bool in
@@ -90,7 +94,7 @@ extension StreamSocket {
     }
 
     @inline(never)
-    private func receiveInGeneral(_ bytes: RawSpan, _ reactor: Reactor) {
+    func receiveInGeneral(_ bytes: RawSpan, _ reactor: Reactor) {
         switch lifecycle.phase {
         case .connected:
             if obstacles.contains(.isSecured) {

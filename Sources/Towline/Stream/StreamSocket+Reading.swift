@@ -36,7 +36,7 @@ extension StreamSocket {
         line: UInt = #line
     ) throws(SocketError) -> OperationID {
         // The next read of a handler that asks from within its own callback.
-        if maxLength == nil, timeout == nil, obstacles.isEmpty, reads.isEmpty,
+        if maxLength == nil, timeout == nil, obstacles.permitAsking, reads.isEmpty,
             let reactor = reactorUnchecked
         {
             let id = reactor._withUnsafeGuaranteedRef { reactor -> OperationID? in

@@ -36,7 +36,7 @@ extension StreamSocket {
             gate: gate
         )
         if gate?.isFull == true { reactor.perform(.noteManyHandshakes, for: origin) }
-        obstacles.insert(.isSecured)
+        obstacles.formUnion([.isSecured, .isSecuring])
         if reads.hasOpenEnded {
             let fields = ["socket": "\(socketID)"]
             reactor.note(.debug, "startTLS waits for a read that takes whatever comes", fields)
@@ -56,6 +56,9 @@ extension StreamSocket {
     package var isSecured: Bool {
         extras?.security?.phase == .secured && lifecycle.phase == .connected
     }
+
+    /// Whether a listener has accepted the connection.
+    package var wasAccepted: Bool { origin != .none }
 
     /// What a layer has to know of the connection before it is given to the socket.
     package var securityFacts: SecurityFacts {
@@ -101,7 +104,7 @@ extension StreamSocket {
 
     /// Whether a handshake is still to come, or not over.
     @inline(__always)
-    var isSecuring: Bool { obstacles.contains(.isSecured) && isSecuringNow }
+    var isSecuring: Bool { obstacles.contains(.isSecuring) }
 
     /// Whether bytes of the peer wait to be decrypted.
     @inline(__always)
@@ -153,8 +156,6 @@ extension StreamSocket {
             return !reads.isEmpty || kept?.count ?? 0 < SecuredStream.window
         }
     }
-
-    private var isSecuringNow: Bool { extras?.security?.isSecuring ?? false }
 
     private var hasLeftoversNow: Bool {
         guard let security = extras?.security else { return false }
@@ -281,15 +282,25 @@ extension StreamSocket {
 
     private func noteSecured(_ security: SecuredStream, _ reactor: Reactor) -> Bool {
         security.phase = .secured
+        obstacles.remove(.isSecuring)
         security.leaveGate()
-        extras?.phase = .connected
-        extras?.timeouts.clear(.handshake)
+        endHandshakeDeadline(reactor)
         callBack(reactor) { try $0.didSecure(self) }
         flushGathered(reactor)
         guard lifecycle.phase == .connected, extras?.security === security else { return false }
         flushQueued(reactor)
         followCurrentOperations(reactor)
         return lifecycle.phase == .connected && extras?.security === security
+    }
+
+    /// Mostly the only deadline that there was: the connection has nothing in its way then.
+    private func endHandshakeDeadline(_ reactor: Reactor) {
+        guard let extras else { return }
+        extras.phase = .connected
+        extras.timeouts.clear(.handshake)
+        guard extras.timeouts.isEmpty else { return }
+        obstacles.remove(.hasDeadline)
+        if idleClock.limits == nil { removeTimer(reactor) }
     }
 
     /// The handshake has taken too long.

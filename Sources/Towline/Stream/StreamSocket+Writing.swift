@@ -161,7 +161,7 @@ extension StreamSocket {
     @inline(__always)
     private func gatherFirst(_ bytes: RawSpan, _ tag: Int) -> OperationID? {
         let byteCount = bytes.byteCount
-        guard obstacles.isEmpty, writes.isEmpty, byteCount > 0, byteCount <= highWaterMark,
+        guard obstacles.permitAsking, writes.isEmpty, byteCount > 0, byteCount <= highWaterMark,
             let reactor = reactorUnchecked
         else { return nil }
         return reactor._withUnsafeGuaranteedRef { reactor -> OperationID? in

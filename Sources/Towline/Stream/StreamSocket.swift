@@ -356,4 +356,11 @@ struct Obstacles: OptionSet {
     static let readsArePaused = Obstacles(rawValue: 1 << 10)
     /// The connection is secured, or is going to be.
     static let isSecured = Obstacles(rawValue: 1 << 11)
+    /// It is not secured yet.
+    static let isSecuring = Obstacles(rawValue: 1 << 12)
+
+    /// Whether a read or a write may be asked for in the fast ways, which a secured connection has
+    /// no others for than one in the clear.
+    @inline(__always)
+    var permitAsking: Bool { isSubset(of: .isSecured) }
 }
