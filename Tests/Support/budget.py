@@ -343,6 +343,7 @@ class TLSServer(Server):
         first = self.process.pid
         children = pathlib.Path(f"/proc/{first}/task/{first}/children").read_text().split()
         self.pid = int(children[0]) if children else first
+        self.descriptors_at_start = self.descriptors()
 
     def __exit__(self, *_):
         self.process.stdin.close()
@@ -392,8 +393,9 @@ def tls_calls(connections, message, rounds):
         server.echo(opened, message, rounds)
         for connection in opened:
             connection.close()
-        # What the server still has to do when it is told to end would count in one run only.
-        time.sleep(1)
+        # What an end allocates would count in one run only, if the server came to it in that one.
+        server.wait_until_closed()
+        time.sleep(0.1)
     return read_callgrind(out)
 
 
