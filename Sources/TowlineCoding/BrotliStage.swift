@@ -89,6 +89,6 @@
     enum BrotliStage {
         static let isBuiltIn = false
 
-        static func make() -> (any CodingStage)? { nil }
+        static func make() throws(StageFailure) -> (any CodingStage)? { nil }
     }
 #endif

@@ -92,6 +92,6 @@
     enum ZstdStage {
         static let isBuiltIn = false
 
-        static func make() -> (any CodingStage)? { nil }
+        static func make() throws(StageFailure) -> (any CodingStage)? { nil }
     }
 #endif
