@@ -62,6 +62,7 @@ soak:
 	.build/release/Soak --cycles $(CYCLES)
 	.build/release/Soak --reactors 100
 	.build/release/Soak --handshakes 10000
+	.build/release/Soak --exchanges 10000
 
 # The same with system calls that the kernel is made to refuse.
 faults: setup

@@ -115,11 +115,15 @@ let package = Package(
             path: "Benchmarks/Support/CBareTLS",
             linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]
         ),
+        .target(name: "CBareHTTP", path: "Benchmarks/Support/CBareHTTP"),
         .executableTarget(
             name: "Benchmarks",
-            dependencies: ["Towline", "TowlineTLS", "CBareEcho", "CBareTLS"],
+            dependencies: [
+                "Towline", "TowlineTLS", "TowlineHTTP", "TowlineHTTPClient", "CBareEcho",
+                "CBareTLS", "CBareHTTP",
+            ],
             path: "Benchmarks",
-            exclude: ["Support/CBareEcho", "Support/CBareTLS"],
+            exclude: ["Support/CBareEcho", "Support/CBareTLS", "Support/CBareHTTP"],
             swiftSettings: strict
         ),
 
@@ -136,7 +140,9 @@ let package = Package(
         ),
         .executableTarget(
             name: "Soak",
-            dependencies: ["Towline", "TowlineTLS", "TestSupport"],
+            dependencies: [
+                "Towline", "TowlineTLS", "TowlineHTTP", "TowlineHTTPClient", "TestSupport",
+            ],
             path: "Tests/Soak",
             swiftSettings: strict
         ),

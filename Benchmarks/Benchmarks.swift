@@ -7,10 +7,11 @@ internal import Glibc
 @main
 enum Benchmarks {
     static let usage = """
-        usage: Benchmarks echo|tls [OPTION]...
+        usage: Benchmarks echo|tls|http [OPTION]...
 
           echo   an echo through the delegate, against a bare epoll loop and Dispatch sources
           tls    the same over TLS, and handshakes, against OpenSSL driven by hand
+          http   a GET over kept connections, against the least client in C and libcurl
 
         "Benchmarks echo --help" has its options. Nothing but the loopback interface is used.
         """
@@ -33,6 +34,10 @@ enum Benchmarks {
             return
         }
         switch words.first {
+        case HTTPCommand.name:
+            try HTTPCommand.run(words.dropFirst())
+        case ClientCommand.name:
+            try ClientCommand.run(words.dropFirst())
         case ServeCommand.name:
             try ServeCommand.run(words.dropFirst())
         case "--help":

@@ -34,6 +34,7 @@ enum ServeCommand {
         case .tlsMemory: try BareTLS.serve(benchmark_tls_memory, "memory BIOs")
         case .tlsSocket: try BareTLS.serve(benchmark_tls_socket, "the socket's BIO, read-ahead")
         case .tlsTowline: try TowlineEcho.serveTLS()
+        case .http: try BareHTTP.serve()
         }
     }
 

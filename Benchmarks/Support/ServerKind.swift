@@ -12,6 +12,8 @@ enum ServerKind: String, CaseIterable {
     case tlsSocket = "tls-socket"
     /// The delegate with `startTLS`.
     case tlsTowline = "tls-towline"
+    /// A bare loop that answers requests, for clients that are measured.
+    case http
 
     /// The name in a table.
     var title: String {
@@ -21,6 +23,7 @@ enum ServerKind: String, CaseIterable {
         case .dispatch: "Dispatch"
         case .tlsMemory: "by hand, memory BIOs"
         case .tlsSocket: "by hand, socket BIO"
+        case .http: "bare HTTP"
         }
     }
 }

@@ -11,6 +11,7 @@ struct Plan {
         usage: soak [--cycles COUNT] [--clients COUNT] [--seconds LIMIT] [--tolerant] [--quiet]
                soak --reactors COUNT [--tolerant]
                soak --handshakes COUNT
+               soak --exchanges COUNT
 
           --cycles COUNT    connections in all, 1 or more; 10000
           --clients COUNT   sockets that connect again and again, 1 or more; 16
@@ -18,6 +19,7 @@ struct Plan {
           --reactors COUNT  reactors made and stopped instead, one after the other, 1 or more
           --handshakes COUNT
                             handshakes that fail instead, beside a connection that is busy
+          --exchanges COUNT HTTP exchanges instead, half of which fail, in ten ways
           --tolerant        connections may fail
           --quiet           one line at the end
 
@@ -29,6 +31,7 @@ struct Plan {
     var seconds = 300
     var reactors = 0
     var handshakes = 0
+    var exchanges = 0
     var isTolerant = false
     var isQuiet = false
 
@@ -38,7 +41,8 @@ struct Plan {
             switch word {
             case "--tolerant": isTolerant = true
             case "--quiet": isQuiet = true
-            case "--cycles", "--clients", "--seconds", "--reactors", "--handshakes":
+            case "--cycles", "--clients", "--seconds", "--reactors", "--handshakes",
+                "--exchanges":
                 guard let number = words.popFirst().flatMap({ Int($0) }), number >= 1 else {
                     return nil
                 }
@@ -47,6 +51,7 @@ struct Plan {
                 case "--clients": clients = number
                 case "--reactors": reactors = number
                 case "--handshakes": handshakes = number
+                case "--exchanges": exchanges = number
                 default: seconds = number
                 }
             default: return nil
@@ -63,6 +68,7 @@ enum Soak {
             exit(2)
         }
         do {
+            if plan.exchanges > 0 { exit(try Exchanges.run(plan)) }
             if plan.handshakes > 0 { exit(try FailedHandshakes.run(plan)) }
             exit(try plan.reactors > 0 ? ReactorRounds.run(plan) : run(plan))
         } catch {
