@@ -130,7 +130,7 @@ enum HTTPCommand {
     /// What all processes have used that were started and have ended, in microseconds.
     private static func childTime() -> Double {
         var usage = rusage()
-        getrusage(RUSAGE_CHILDREN, &usage)
+        getrusage(__rusage_who_t(RUSAGE_CHILDREN.rawValue), &usage)
         let microseconds: (timeval) -> Double = { Double($0.tv_sec) * 1e6 + Double($0.tv_usec) }
         return microseconds(usage.ru_utime) + microseconds(usage.ru_stime)
     }
