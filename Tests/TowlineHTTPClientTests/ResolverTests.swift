@@ -129,7 +129,8 @@ private final class ScriptedResolver: ForgetfulResolver {
     @Test("Answers of a client's resolver may come twice, late, from another thread, or never")
     func threads() throws {
         var replies: [ScriptedResolver.Reply] = []
-        let resolver = ScriptedResolver { _, reply in replies.append(reply) }
+        // One thread uses it.
+        nonisolated(unsafe) let resolver = ScriptedResolver { _, reply in replies.append(reply) }
         var configuration = HTTPClient.Configuration()
         configuration.makeResolver = { _ in resolver }
         let web = try SimulatedWeb(configuration: configuration)
@@ -168,7 +169,10 @@ private final class ScriptedResolver: ForgetfulResolver {
         "A name whose addresses took no connection is forgotten; one that was refused by TLS, not"
     )
     func forgetting() throws {
-        let resolver = ScriptedResolver { _, reply in reply(Self.found([Self.there, Self.here])) }
+        // One thread uses it.
+        nonisolated(unsafe) let resolver = ScriptedResolver { _, reply in
+            reply(Self.found([Self.there, Self.here]))
+        }
         var configuration = HTTPClient.Configuration()
         configuration.makeResolver = { _ in resolver }
         let web = try SimulatedWeb(configuration: configuration)

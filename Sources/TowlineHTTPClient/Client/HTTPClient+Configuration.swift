@@ -4,7 +4,9 @@ public import TowlineTLS
 
 extension HTTPClient {
     /// What holds for all requests of a client, where they do not say otherwise.
-    public struct Configuration {
+    ///
+    /// A value, which may be made anywhere; its closures are called on the client's reactor.
+    public struct Configuration: Sendable {
         /// How connections are secured, and whom to trust; the name is the URL's host.
         public var tls = TLSConfiguration.client
 
@@ -16,13 +18,14 @@ extension HTTPClient {
         ///
         /// Given what there is to know of the server and the name that it was asked for as; replies
         /// at once or later, from any thread.
-        public var evaluate: ((TLSTrust, String, @escaping @Sendable (Bool) -> Void) -> Void)?
+        public var evaluate:
+            (@Sendable (TLSTrust, String, @escaping @Sendable (Bool) -> Void) -> Void)?
 
         /// Certificates to show, each to its origin and to no other.
         public var identities: [HTTPURL.Origin: Identity] = [:]
 
         /// Makes what looks names up; `nil`, the reactor's own resolver.
-        public var makeResolver: ((Reactor) -> any Resolver)?
+        public var makeResolver: (@Sendable (Reactor) -> any Resolver)?
 
         /// Addresses of hosts that are not looked up, tried in this order.
         public var addresses: [HTTPHostPort: [SocketAddress]] = [:]

@@ -24,6 +24,13 @@ public final class HTTPClient {
     /// Those under way; each is held until its end.
     private(set) var exchanges: [ObjectIdentifier: HTTPExchange] = [:]
 
+    /// Set while exchanges are under way; see ``EndWatch``.
+    private var endWatch: Reactor.Timer?
+    fileprivate var endWatchNumber = 0
+
+    /// Whether the reactor has been seen to take no more calls.
+    var reactorIsEnding = false
+
     /// Makes a client, which does nothing yet.
     ///
     /// - Parameters:
@@ -40,6 +47,9 @@ public final class HTTPClient {
     }
 
     /// Starts an exchange; every callback comes later.
+    ///
+    /// The reactor's end ends it with ``HTTPError/cancelled``; where the reactor has ended already,
+    /// from within this call.
     ///
     /// - Parameters:
     ///   - request: What to ask.
@@ -82,12 +92,34 @@ public final class HTTPClient {
 
     private func start(_ exchange: HTTPExchange) -> HTTPExchange {
         exchanges[ObjectIdentifier(exchange)] = exchange
+        if endWatch == nil { watchForEnd() }
         exchange.begin()
+        if reactorIsEnding { reactorHasEnded() }
         return exchange
     }
 
     func forget(_ exchange: HTTPExchange) {
         exchanges[ObjectIdentifier(exchange)] = nil
+        guard exchanges.isEmpty else { return }
+        endWatchNumber += 1
+        endWatch?.cancel()
+        endWatch = nil
+    }
+
+    // MARK: The reactor's end
+
+    private func watchForEnd() {
+        let watch = EndWatch(self, number: endWatchNumber + 1)
+        let timer = reactor.schedule(after: EndWatch.time) { withExtendedLifetime(watch) {} }
+        guard timer.isPending else { return reactorIsEnding = true }
+        endWatch = timer
+        endWatchNumber += 1
+    }
+
+    /// No callback comes from a turn any more: whoever still waits for one gets it now.
+    fileprivate func reactorHasEnded() {
+        reactorIsEnding = true
+        for exchange in Array(exchanges.values) { exchange.endWithReactor() }
     }
 
     /// What looks names up for this client.
@@ -96,5 +128,26 @@ public final class HTTPClient {
         let made = configuration.makeResolver?(reactor) ?? reactor.resolver
         ownResolver = made
         return made
+    }
+}
+
+/// Learns of the reactor's end, which the sockets alone do not tell to exchanges that have none.
+///
+/// A timer that is never meant to fire holds it, and lets go of it when the reactor ends.
+private final class EndWatch {
+    /// A year.
+    static let time = Duration.seconds(365 * 24 * 3600)
+
+    private weak var client: HTTPClient?
+    private let number: Int
+
+    init(_ client: HTTPClient, number: Int) {
+        self.client = client
+        self.number = number
+    }
+
+    deinit {
+        // One whose timer was cancelled is not the current one any more.
+        if let client, client.endWatchNumber == number { client.reactorHasEnded() }
     }
 }

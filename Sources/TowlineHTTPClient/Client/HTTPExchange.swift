@@ -43,8 +43,14 @@ public final class HTTPExchange {
     var metrics = HTTPMetrics()
     let began: MonotonicInstant
 
+    /// Why it has ended, until that is told.
+    private var lateError: HTTPError?
+
     /// Whether the caller holds content back.
     public private(set) var isSuspended = false
+
+    /// Brings its body, where that comes from a sequence.
+    var bodyPull: BodyPull?
 
     /// The connection that was made for it and is not ready yet.
     private var sponsored: HTTPConnection?
@@ -206,10 +212,20 @@ public final class HTTPExchange {
     /// Ends it by an error whose callback comes on a later turn.
     func endLater(_ error: HTTPError) {
         guard leave() else { return }
-        client.reactor.schedule(after: .zero) { [self] in
-            deliver { $0.exchange(self, didFail: error, metrics: metrics) }
-            forget()
-        }
+        lateError = error
+        client.reactor.schedule(after: .zero) { [self] in deliverLateError() }
+    }
+
+    private func deliverLateError() {
+        guard let error = lateError else { return }
+        lateError = nil
+        deliver { $0.exchange(self, didFail: error, metrics: metrics) }
+        forget()
+    }
+
+    /// Ends it for want of a reactor on which anything else could come.
+    func endWithReactor() {
+        if lateError == nil { end(.cancelled) } else { deliverLateError() }
     }
 
     /// Leaves whatever it waits for; false if it has ended already.
@@ -227,6 +243,8 @@ public final class HTTPExchange {
         waitTimer = nil
         totalTimer = nil
         sponsored = nil
+        bodyPull?.cancel()
+        bodyPull = nil
         metrics.total = elapsed
         return true
     }

@@ -18,6 +18,8 @@ extension HTTPConnection {
             failed(openingError(report))
         case .idle:
             _ = leave()
+        case .busy where report.error == .reactorStopped:
+            fail(.cancelled)
         case .busy:
             ended(report.error, wasOrderly: report.error == .closedByPeer)
         }

@@ -20,7 +20,10 @@ extension HTTPConnection {
             try begin(configuration)
         } catch {
             let reason = HTTPError.connect(host: triedHost, error, attempts: [])
-            reactor.schedule(after: .zero) { self.failed(reason) }
+            let later = reactor.schedule(after: .zero) { self.failed(reason) }
+            guard !later.isPending else { return }
+            client.reactorIsEnding = true
+            close()
         }
     }
 

@@ -203,6 +203,9 @@ extension HTTPConnection {
             self.heldBody = []
             // Also without bytes: a decoder may have more to give of what it has taken.
             self.decode(held.span.bytes, for: exchange)
+            guard self.exchange === exchange, !exchange.isSuspended else { return }
+            // The end may be the one thing that was held back, and no byte follows it.
+            self.receive([UInt8]().span.bytes)
             if self.exchange === exchange, !exchange.isSuspended { self.goOn() }
         }
     }

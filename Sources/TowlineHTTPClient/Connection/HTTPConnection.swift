@@ -203,6 +203,11 @@ final class HTTPConnection: StreamSocketTLSDelegate {
     /// Ends the connection by our own decision; no exchange is told.
     func close(abruptly: Bool = false) {
         guard leave() else { return }
+        guard socket.state != .idle else {
+            // No farewell comes that would part the two, which hold each other.
+            socket.delegate = nil
+            return
+        }
         if abruptly { socket.abort() } else { socket.disconnect() }
     }
 

@@ -59,7 +59,8 @@ final class HTTPPool {
 
     /// One more connection for those who wait, if some have none under way and there may be more.
     private func openIfNeeded(for key: PoolKey, of client: HTTPClient) {
-        guard let group = groups[key], group.pendingCount < group.waiters.count,
+        guard !client.reactorIsEnding, let group = groups[key],
+            group.pendingCount < group.waiters.count,
             group.count < max(1, client.configuration.connectionsPerKey)
         else { return }
         let connection = HTTPConnection(key: key, client: client, pool: self)
