@@ -15,6 +15,9 @@ public enum HTTPError: Error, Sendable {
     /// A file that was to be sent cannot be read.
     case unreadableBody(SocketError)
 
+    /// A file that a body is written to cannot be written.
+    case unwritableFile(SystemCallError)
+
     /// The name of the host, or of the proxy, has no address.
     case resolve(host: String, ResolverError)
 
