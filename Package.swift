@@ -55,6 +55,7 @@ let package = Package(
     ],
     traits: [
         .trait(name: "Brotli", description: "Contents coded by Brotli; needs libbrotli-dev."),
+        .trait(name: "IDN", description: "Hosts that are not ASCII; needs libidn2-dev."),
         .trait(name: "Zstd", description: "Contents coded by Zstandard; needs libzstd-dev."),
     ],
     targets: [
@@ -75,7 +76,17 @@ let package = Package(
             swiftSettings: strict
         ),
         .target(name: "TowlineTestKit", dependencies: ["Towline"], swiftSettings: strict),
-        .target(name: "TowlineHTTP", dependencies: ["TowlineBytes"], swiftSettings: strict),
+        .target(
+            name: "CIDN",
+            linkerSettings: [.linkedLibrary("idn2", .when(traits: ["IDN"]))]
+        ),
+        .target(
+            name: "TowlineHTTP",
+            dependencies: [
+                "TowlineBytes", .target(name: "CIDN", condition: .when(traits: ["IDN"])),
+            ],
+            swiftSettings: strict
+        ),
         .target(name: "CZlib", linkerSettings: [.linkedLibrary("z")]),
         .target(
             name: "CBrotli",
