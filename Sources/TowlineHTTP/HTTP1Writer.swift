@@ -76,10 +76,15 @@ public enum HTTP1Writer {
         trailers: HTTPHeaders = [:]
     ) throws(HTTPRequestFault) -> [UInt8] {
         try RequestRules.checkTrailers(trailers)
+        return Array("0\r\n".utf8) + (try fields(trailers))
+    }
+
+    /// Fields without a head, and the empty line behind them.
+    static func fields(_ headers: HTTPHeaders) throws(HTTPRequestFault) -> [UInt8] {
+        try RequestRules.checkFields(headers)
         var output: [UInt8] = []
-        output.reserveCapacity(trailers.storage.count + 4 * trailers.count + 5)
-        output.append(contentsOf: "0\r\n".utf8)
-        for index in trailers.indices { append(trailers, index, to: &output) }
+        output.reserveCapacity(headers.storage.count + 4 * headers.count + 2)
+        for index in headers.indices { append(headers, index, to: &output) }
         output.append(contentsOf: "\r\n".utf8)
         return output
     }

@@ -47,6 +47,12 @@ public enum HTTPRequestFault: Error, Sendable, Hashable {
 
     /// A field of this name may not stand behind a body.
     case trailer(String)
+
+    /// The boundary of a form is not 24 through 70 letters, digits, `-`, `_` or `.`.
+    case boundary(String)
+
+    /// A user name, password or token cannot be sent; the text says why, and not what it is.
+    case credential(String)
 }
 
 extension HTTPRequestFault: CustomStringConvertible {
@@ -72,6 +78,8 @@ extension HTTPRequestFault: CustomStringConvertible {
         case .unknownLengthOnOldVersion: "a body of unknown length cannot be sent by HTTP/1.0"
         case .bodyNotAllowed(let method): "a \(method) request has no body"
         case .trailer(let name): "the field \(quoted(name)) may not stand behind a body"
+        case .boundary(let text): "the boundary \(quoted(text)) is no 24 to 70 letters and digits"
+        case .credential(let reason): reason
         }
     }
 }

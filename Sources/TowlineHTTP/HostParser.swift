@@ -60,7 +60,7 @@ enum HostParser {
             labels.removeLast()
         }
         guard let last = labels.last, !last.isEmpty else { return false }
-        return last.allSatisfy(ASCII.isDigit) || IPv4Text.number(last) != nil
+        return last.allSatisfy(Grammar.isDigit) || IPv4Text.number(last) != nil
     }
 }
 
@@ -157,7 +157,7 @@ enum IPv6Text {
         guard parts.count == 4 else { return nil }
         var address: UInt32 = 0
         for part in parts {
-            guard (1...3).contains(part.count), part.allSatisfy(ASCII.isDigit),
+            guard (1...3).contains(part.count), part.allSatisfy(Grammar.isDigit),
                 part.count == 1 || part.first != UInt8(ascii: "0")
             else { return nil }
             let value = part.reduce(0) { $0 * 10 + UInt32($1 - 0x30) }

@@ -3,8 +3,8 @@
 
     /// Names beyond ASCII in the form in which they are looked up.
     ///
-    /// Source: UTS 46, without the transitional treatment of four letters, and with it where a name has
-    /// no other form; libidn2.
+    /// Source: UTS 46, without the transitional treatment of four letters, and with it where a name
+    /// has no other form; libidn2.
     enum InternationalName {
         /// Whether names that are not ASCII can be asked for.
         static let isBuilt = true
@@ -30,7 +30,8 @@
             guard towline_idn_is_ok(result) != 0, let output else {
                 return (nil, String(cString: idn2_strerror(result)))
             }
-            // The library allocated a text that ends with a NUL, and it lives until the deferred call.
+            // The library allocated a text that ends with a NUL, and it lives until the deferred
+            // call.
             return (String(cString: output).utf8.map(ASCII.lower), "")
         }
     }

@@ -31,6 +31,8 @@ struct PercentEncodeSet: Sendable {
     static let component = PercentEncodeSet(userInfo, "$%&+,")
     /// A name or value of a form; a space becomes `+` there.
     static let form = PercentEncodeSet(component, "!'()~")
+    /// What has a meaning in some part of a URL, or might.
+    static let allButUnreserved = PercentEncodeSet(component, "!'()*")
 
     func contains(_ byte: UInt8) -> Bool {
         if byte < 64 { return low >> UInt64(byte) & 1 != 0 }
@@ -94,12 +96,9 @@ extension ASCII {
     /// Whether a byte is a letter.
     static func isLetter(_ byte: UInt8) -> Bool { (byte | 0x20) &- 0x61 < 26 }
 
-    /// Whether a byte is a decimal digit.
-    static func isDigit(_ byte: UInt8) -> Bool { byte &- 0x30 < 10 }
-
     /// What a hexadecimal digit of either case stands for.
     static func hexadecimal(_ byte: UInt8) -> UInt8? {
-        if isDigit(byte) { return byte - 0x30 }
+        if Grammar.isDigit(byte) { return byte - 0x30 }
         let letter = byte | 0x20
         return letter &- 0x61 < 6 ? letter - 0x61 + 10 : nil
     }

@@ -22,7 +22,8 @@ enum RequestRules {
         _ head: HTTPRequestHead,
         _ body: HTTPBodyLength
     ) throws(HTTPRequestFault) -> Findings {
-        guard !head.method.rawValue.isEmpty, head.method.rawValue.utf8.allSatisfy(isToken) else {
+        guard !head.method.rawValue.isEmpty, head.method.rawValue.utf8.allSatisfy(Grammar.isToken)
+        else {
             throw .method(head.method.rawValue)
         }
         guard head.version == .http11 || head.version == .http10 else {
@@ -52,11 +53,14 @@ enum RequestRules {
 
     /// Checks the fields that are to stand behind a body.
     static func checkTrailers(_ trailers: HTTPHeaders) throws(HTTPRequestFault) {
-        for index in trailers.indices {
-            _ = try checkField(at: index, of: trailers)
-            let name = trailers[index].name
-            guard !TrailerRules.isBanned(name) else { throw .trailer(name) }
+        for field in trailers where TrailerRules.isBanned(field.name) {
+            throw .trailer(field.name)
         }
+    }
+
+    /// Checks names and values of fields that may be any.
+    static func checkFields(_ headers: HTTPHeaders) throws(HTTPRequestFault) {
+        for index in headers.indices { _ = try checkField(at: index, of: headers) }
     }
 
     private static func note(
@@ -128,7 +132,7 @@ extension RequestRules {
         let (isToken, refused) = headers.storage.withUnsafeBufferPointer { storage in
             let name = UnsafeBufferPointer(rebasing: storage[place.name])
             let value = UnsafeBufferPointer(rebasing: storage[place.value])
-            return (name.allSatisfy(Self.isToken), value.firstIndex(where: isRefusedInValues))
+            return (name.allSatisfy(Grammar.isToken), value.firstIndex(where: isRefusedInValues))
         }
         guard isToken, !place.name.isEmpty else { throw .fieldName(headers[index].name) }
         if let refused {
@@ -162,19 +166,8 @@ extension RequestRules {
         return String(decoding: headers.storage[range], as: UTF8.self)
     }
 
-    private static func isToken(_ byte: UInt8) -> Bool {
-        byte < 0x80 && tokens[Int(byte >> 6)] >> UInt64(byte & 63) & 1 != 0
-    }
-
-    /// The bytes of a token, a bit for each.
-    ///
-    /// Source: RFC 9110 section 5.6.2.
-    private static let tokens: InlineArray<2, UInt64> = [
-        0x03FF_6CFA_0000_0000, 0x57FF_FFFF_C7FF_FFFE,
-    ]
-
     private static func isRefusedInValues(_ byte: UInt8) -> Bool {
-        byte < 0x20 && byte != 0x09 || byte == 0x7F
+        Grammar.isControl(byte) && byte != Grammar.tab
     }
 }
 
@@ -202,7 +195,7 @@ extension RequestRules {
     /// Whether a target is a URL with a host and without user info.
     private static func isWhole(_ target: String.UTF8View) -> Bool {
         let scheme = target.prefix {
-            ASCII.isLetter($0) || ASCII.isDigit($0) || "+-.".utf8.contains($0)
+            ASCII.isLetter($0) || Grammar.isDigit($0) || "+-.".utf8.contains($0)
         }
         let rest = target[scheme.endIndex...]
         guard let first = scheme.first, ASCII.isLetter(first), rest.starts(with: "://".utf8) else {
@@ -220,6 +213,6 @@ extension RequestRules {
         let isBracketed = host.first == UInt8(ascii: "[") && host.last == UInt8(ascii: "]")
         return !host.isEmpty && !host.contains { "/?@\\".utf8.contains($0) }
             && (isBracketed || !host.contains(UInt8(ascii: ":")))
-            && (1...5).contains(port.count) && port.allSatisfy(ASCII.isDigit)
+            && (1...5).contains(port.count) && port.allSatisfy(Grammar.isDigit)
     }
 }

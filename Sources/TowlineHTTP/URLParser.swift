@@ -67,7 +67,7 @@ struct URLParser {
     private mutating func takeScheme() -> String? {
         guard let first = peek, ASCII.isLetter(first) else { return nil }
         let end = input.firstIndex {
-            !(ASCII.isLetter($0) || ASCII.isDigit($0) || "+-.".utf8.contains($0))
+            !(ASCII.isLetter($0) || Grammar.isDigit($0) || "+-.".utf8.contains($0))
         }
         guard let end, input[end] == UInt8(ascii: ":") else { return nil }
         position = end + 1
@@ -168,7 +168,7 @@ struct URLParser {
         guard !digits.isEmpty else { return }
         var port: UInt32 = 0
         for byte in digits {
-            guard ASCII.isDigit(byte) else { throw invalidPort(digits) }
+            guard Grammar.isDigit(byte) else { throw invalidPort(digits) }
             port = port * 10 + UInt32(byte - 0x30)
             guard port <= 65_535 else { throw invalidPort(digits) }
         }
