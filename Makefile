@@ -6,7 +6,7 @@ CYCLES ?= 100000
 SLOW_SECONDS ?= 60
 # What is optional and needs a library: all of it. One set for every target, since another set is
 # another build of everything.
-TRAITS ?= Brotli,IDN,Zstd
+TRAITS ?= Brotli,IDN,PublicSuffixes,Zstd
 WITH_TRAITS := $(if $(TRAITS),--traits '$(TRAITS)')
 BUILD := swift build $(WITH_TRAITS)
 TEST := swift test $(WITH_TRAITS)

@@ -56,6 +56,10 @@ let package = Package(
     traits: [
         .trait(name: "Brotli", description: "Contents coded by Brotli; needs libbrotli-dev."),
         .trait(name: "IDN", description: "Hosts that are not ASCII; needs libidn2-dev."),
+        .trait(
+            name: "PublicSuffixes",
+            description: "No cookies for domains such as co.uk; needs libpsl-dev."
+        ),
         .trait(name: "Zstd", description: "Contents coded by Zstandard; needs libzstd-dev."),
     ],
     targets: [
@@ -81,9 +85,15 @@ let package = Package(
             linkerSettings: [.linkedLibrary("idn2", .when(traits: ["IDN"]))]
         ),
         .target(
+            name: "CPSL",
+            linkerSettings: [.linkedLibrary("psl", .when(traits: ["PublicSuffixes"]))]
+        ),
+        .target(
             name: "TowlineHTTP",
             dependencies: [
-                "TowlineBytes", .target(name: "CIDN", condition: .when(traits: ["IDN"])),
+                "TowlineBytes",
+                .target(name: "CIDN", condition: .when(traits: ["IDN"])),
+                .target(name: "CPSL", condition: .when(traits: ["PublicSuffixes"])),
             ],
             swiftSettings: strict
         ),

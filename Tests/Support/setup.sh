@@ -2,8 +2,8 @@
 # Installs the Debian packages that the tests and the demonstration use, if they are absent.
 set -euo pipefail
 packages=(make gcc libc6-dev python3 socat redis-server redis-tools haproxy strace valgrind
-    libssl-dev openssl zlib1g-dev libbrotli-dev libzstd-dev libidn2-dev nginx-light curl
-    python3-aiosmtpd python3-pip)
+    libssl-dev openssl zlib1g-dev libbrotli-dev libzstd-dev libidn2-dev libpsl-dev nginx-light
+    curl python3-aiosmtpd python3-pip)
 missing=()
 for package in "${packages[@]}"; do
     dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' ||

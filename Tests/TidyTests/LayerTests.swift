@@ -10,7 +10,7 @@ import Testing
         ("TowlineTestKit", ["Towline"]),
         ("Towline", ["TowlineBytes", "CLinux", "TowlineURing"]),
         ("TowlineURing", ["CURing"]),
-        ("TowlineHTTP", ["TowlineBytes", "CIDN"]),
+        ("TowlineHTTP", ["TowlineBytes", "CIDN", "CPSL"]),
         ("TowlineCoding", ["CZlib", "CBrotli", "CZstd"]),
         ("TowlineBytes", []),
     ]
@@ -38,7 +38,7 @@ import Testing
     @Test("Each folder of Sources is a module of the table or a C target, and nothing else")
     func everyModule() {
         let known = Set(Self.modules.map(\.name))
-            .union(["CLinux", "COpenSSL", "CURing", "CZlib", "CBrotli", "CIDN", "CZstd"])
+            .union(["CLinux", "COpenSSL", "CURing", "CZlib", "CBrotli", "CIDN", "CPSL", "CZstd"])
         for path in Checkout.files(below: "Sources", ending: "") {
             let module = String(path.split(separator: "/")[1])
             #expect(known.contains(module), "\(path)")
