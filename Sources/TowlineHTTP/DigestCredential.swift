@@ -94,7 +94,7 @@ public struct DigestCredential: Sendable {
         clientNonce: String,
         digest: (Hash, [UInt8]) -> [UInt8]
     ) throws(HTTPRequestFault) -> [UInt8] {
-        try HTTPCredential.checkControls(username, password)
+        try HTTPAuthorization.checkControls(username, password)
         useCount += 1
         let clientNonce = isSession ? sessionClientNonce ?? clientNonce : clientNonce
         sessionClientNonce = clientNonce

@@ -77,12 +77,12 @@ import Testing
 
     @Test("Basic and Bearer are what RFC 7617 and RFC 6750 show")
     func basic() throws {
-        let aladdin = try HTTPCredential.basic(username: "Aladdin", password: "open sesame")
+        let aladdin = try HTTPAuthorization.basic(username: "Aladdin", password: "open sesame")
         #expect(aladdin == "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==")
-        let test = try HTTPCredential.basic(username: "test", password: "123£")
+        let test = try HTTPAuthorization.basic(username: "test", password: "123£")
         #expect(test == "Basic dGVzdDoxMjPCow==")
-        #expect(try HTTPCredential.basic(username: "", password: "a:b") == "Basic OmE6Yg==")
-        #expect(try HTTPCredential.bearer("mF_9.B5f-4.1JqM") == "Bearer mF_9.B5f-4.1JqM")
+        #expect(try HTTPAuthorization.basic(username: "", password: "a:b") == "Basic OmE6Yg==")
+        #expect(try HTTPAuthorization.bearer("mF_9.B5f-4.1JqM") == "Bearer mF_9.B5f-4.1JqM")
         #expect(Base64Text.encode([]) == "")
         #expect(Base64Text.encode([0xFB, 0xFF]) == "+/8=")
     }
@@ -92,11 +92,11 @@ import Testing
         for (name, password) in [("a:b", "c"), ("a\n", "c"), ("a", "c\r"), ("a", "\0"), ("\t", "")]
         {
             #expect(throws: HTTPRequestFault.self) {
-                try HTTPCredential.basic(username: name, password: password)
+                try HTTPAuthorization.basic(username: name, password: password)
             }
         }
         for token in ["", "a b", "a\r\nX: y", "é"] {
-            #expect(throws: HTTPRequestFault.self) { try HTTPCredential.bearer(token) }
+            #expect(throws: HTTPRequestFault.self) { try HTTPAuthorization.bearer(token) }
         }
     }
 }

@@ -1,7 +1,7 @@
 /// What proves who sends a request, where no challenge has to be answered.
 ///
 /// Source: RFC 7617, RFC 6750.
-public enum HTTPCredential {
+public enum HTTPAuthorization {
     /// A name and a password, in UTF-8.
     ///
     /// - Parameters:
