@@ -27,6 +27,8 @@ final class ExchangeRecorder: HTTPExchangeDelegate {
 
     /// Called behind each event; what it throws, the callback throws.
     var onEvent: ((HTTPExchange, Event) throws -> Void)?
+    /// Called with a connection that was handed over.
+    var onUpgrade: ((StreamSocket) -> Void)?
     var redirectDecision: ((HTTPRequest) -> HTTPRedirectDecision)?
 
     /// How many ending callbacks came.
@@ -91,6 +93,7 @@ final class ExchangeRecorder: HTTPExchangeDelegate {
     ) throws {
         self.socket = socket
         self.leftover = [UInt8](leftover)
+        onUpgrade?(socket)
         try note(.upgraded, exchange)
     }
 

@@ -30,8 +30,13 @@ extension HTTPClient {
         /// Addresses of hosts that are not looked up, tried in this order.
         public var addresses: [HTTPHostPort: [SocketAddress]] = [:]
 
+        /// Which proxy is asked for which URL.
+        public var proxy = HTTPProxyRules.direct
+
         /// Other places to connect to instead of these; names, credentials and verification stay
         /// those of the URL.
+        ///
+        /// On either side an empty host stands for any, as it is, and port 0 for any.
         public var detours: [HTTPHostPort: HTTPHostPort] = [:]
 
         /// A Unix socket to connect to instead of any host.

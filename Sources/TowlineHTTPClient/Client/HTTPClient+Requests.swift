@@ -34,28 +34,64 @@ extension HTTPClient {
         return Hop(request: request, url: url, key: key, keepsCredentials: keepsCredentials)
     }
 
+    /// What leads to a tunnel's other end: there is nothing to send.
+    func tunnelHop(_ request: HTTPRequest) throws(HTTPError) -> Hop {
+        var hop = try firstHop(of: request)
+        hop.isTunnel = true
+        hop.needsNewConnection = true
+        hop.key.isHandedOver = true
+        return hop
+    }
+
     private func key(for request: HTTPRequest, _ url: HTTPURL, keepsCredentials: Bool) -> PoolKey {
-        let detours = configuration.detours
-        let place =
-            detours.isEmpty ? nil : detour(from: HTTPHostPort(url.host.text, url.effectivePort))
+        let unixPath = request.unixPath ?? configuration.unixPath
+        let way = unixPath == nil ? self.way(for: request, url) : .direct
+        if case .forward(let proxy) = way {
+            return PoolKey(
+                scheme: .http,
+                host: .name(proxy.place.host),
+                port: proxy.place.port,
+                way: way,
+                partition: request.partition
+            )
+        }
         let identity = url.scheme == .https ? self.identity(request, url, keepsCredentials) : nil
         return PoolKey(
             scheme: url.scheme,
             host: url.host,
             port: url.effectivePort,
-            detour: place,
-            unixPath: request.unixPath ?? configuration.unixPath,
+            detour: detour(from: HTTPHostPort(url.host.text, url.effectivePort)),
+            unixPath: unixPath,
+            way: way,
             serverName: configuration.tlsServerName,
             identity: identity.map { IdentityMark(identity: $0) },
             partition: request.partition
         )
     }
 
+    /// Whether a proxy stands between.
+    private func way(for request: HTTPRequest, _ url: HTTPURL) -> PoolKey.Way {
+        guard var proxy = (request.proxy ?? configuration.proxy).proxy(for: url) else {
+            return .direct
+        }
+        if let credential = request.proxyCredential { proxy.credential = credential }
+        let isTunnel =
+            proxy.kind != .http || url.scheme == .https || proxy.tunnelsAll
+            || !request.upgrade.isEmpty || request.method == .connect
+        return isTunnel ? .tunnel(proxy) : .forward(proxy)
+    }
+
     private func detour(from place: HTTPHostPort) -> HTTPHostPort? {
         let detours = configuration.detours
-        let anyPort = HTTPHostPort(place.host, 0)
-        guard let target = detours[place] ?? detours[anyPort] else { return nil }
-        return target.port == 0 ? HTTPHostPort(target.host, place.port) : target
+        guard !detours.isEmpty else { return nil }
+        let candidates = [
+            place, HTTPHostPort(place.host, 0), HTTPHostPort("", place.port), HTTPHostPort("", 0),
+        ]
+        guard let target = candidates.lazy.compactMap({ detours[$0] }).first else { return nil }
+        return HTTPHostPort(
+            target.host.isEmpty ? place.host : target.host,
+            target.port == 0 ? place.port : target.port
+        )
     }
 
     private func identity(
@@ -85,9 +121,12 @@ extension HTTPClient {
         let source = try BodySource(request.body)
         let expects = expectsContinue(hop, source.length)
         let decodes = decodesContent(request)
+        guard request.method != .connect else {
+            throw .invalidRequest(.method(request.method.rawValue))
+        }
         let head = HTTPRequestHead(
             method: request.method,
-            target: request.target ?? hop.url.requestTarget,
+            target: target(of: hop),
             version: request.version,
             headers: headers(of: hop, expectsContinue: expects, decodes: decodes)
         )
@@ -101,6 +140,19 @@ extension HTTPClient {
             )
         } catch {
             throw .invalidRequest(error)
+        }
+    }
+
+    /// What the server, or the proxy, is asked for.
+    private func target(of hop: Hop) -> String {
+        guard case .forward = hop.key.way else {
+            return hop.request.target ?? hop.url.requestTarget
+        }
+        let origin = "\(hop.url.scheme.rawValue)://\(hop.url.authority)"
+        switch hop.request.target {
+        case nil: return hop.url.absoluteTarget
+        case "*": return origin
+        case let target?: return target.hasPrefix("/") ? origin + target : target
         }
     }
 
@@ -139,28 +191,35 @@ extension HTTPClient {
         add("Accept", "*/*")
         if decodes { add("Accept-Encoding", ContentCoding.acceptEncoding) }
         add("Authorization", authorization(for: hop))
+        let isForwarded = if case .forward = hop.key.way { true } else { false }
+        if isForwarded { add("Proxy-Authorization", proxyAuthorization(for: hop)) }
         if request.version < .http11 { add("Connection", "keep-alive") }
         if !request.upgrade.isEmpty {
             add("Connection", "Upgrade")
             add("Upgrade", request.upgrade.joined(separator: ", "))
         }
         if expectsContinue { add("Expect", "100-continue") }
-        for field in request.headers
-        where !(field.name.lowercased() == "expect" && hop.skipsContinue) {
-            headers.add(field.name, field.value)
+        for field in request.headers {
+            switch field.name.lowercased() {
+            case "expect" where hop.skipsContinue: break
+            // Whoever is not the proxy has no business with it.
+            case "proxy-authorization" where !isForwarded: break
+            default: headers.add(field.name, field.value)
+            }
         }
         return headers
+    }
+
+    private func proxyAuthorization(for hop: Hop) -> String? {
+        guard case .forward(let proxy) = hop.key.way else { return nil }
+        return hop.proxyAuthorization ?? proxy.credential?.sentAtOnce
     }
 
     private func authorization(for hop: Hop) -> String? {
         if let given = hop.authorization { return given }
         switch hop.request.credential {
-        case .basic(let user, let password):
-            return BasicCredential.value(user: user, password: password)
-        case .bearer(let token):
-            return "Bearer \(token)"
-        case .digest, .anyOffered:
-            return nil
+        case let credential?:
+            return credential.sentAtOnce
         case nil:
             guard !hop.url.username.isEmpty || !hop.url.password.isEmpty else { return nil }
             return BasicCredential.value(

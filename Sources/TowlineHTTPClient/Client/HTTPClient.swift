@@ -1,4 +1,5 @@
 public import Towline
+internal import TowlineHTTP
 
 /// Sends HTTP requests over connections that it keeps.
 ///
@@ -77,6 +78,28 @@ public final class HTTPClient {
         let exchange = HTTPExchange(request, client: self, delegate: delegate)
         exchange.keptDelegate = delegate
         return start(exchange)
+    }
+
+    /// Opens a connection to a place, through a tunnel where the proxy's rules for http say so.
+    ///
+    /// It ends with ``HTTPExchangeDelegate/exchange(_:didUpgrade:leftover:)``, or fails: names,
+    /// detours, proxies and time limits are those of requests. Nothing is secured; whoever gets the
+    /// socket may do that.
+    ///
+    /// - Parameters:
+    ///   - place: Where to.
+    ///   - proxy: Which proxy is asked; `nil`, as the configuration says.
+    ///   - delegate: Who hears of it, held weakly: when it goes away, the exchange is cancelled.
+    /// - Returns: The exchange, which the client holds until its end.
+    @discardableResult
+    public func openTunnel(
+        to place: HTTPHostPort,
+        through proxy: HTTPProxyRules? = nil,
+        delegate: any HTTPExchangeDelegate
+    ) -> HTTPExchange {
+        var request = HTTPRequest(.connect, "http://\(place)/")
+        request.proxy = proxy
+        return start(HTTPExchange(request, client: self, delegate: delegate, isTunnel: true))
     }
 
     /// Closes all connections that serve nobody.

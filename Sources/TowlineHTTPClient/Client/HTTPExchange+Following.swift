@@ -51,6 +51,8 @@ extension HTTPExchange {
         var request = RedirectRules.request(after: head.status, hop.request, policy)
         let keeps = hop.keepsCredentials && target.origin == hop.url.origin
         if !keeps, !policy.keepsCredentials { RedirectRules.dropSecrets(&request) }
+        // A socket of this host's is reached by the program's own word alone.
+        if target.origin != hop.url.origin { request.unixPath = nil }
         request.url = target.href
         request.target = nil
         let response = HTTPResponse(url: hop.url, head: head, isDecoded: false, contentLength: nil)

@@ -58,8 +58,17 @@ public final class HTTPExchange {
     private var waitTimer: Reactor.Timer?
     private var totalTimer: Reactor.Timer?
 
-    init(_ request: HTTPRequest, client: HTTPClient, delegate: any HTTPExchangeDelegate) {
+    /// Whether the connection itself is what is asked for.
+    let isTunnel: Bool
+
+    init(
+        _ request: HTTPRequest,
+        client: HTTPClient,
+        delegate: any HTTPExchangeDelegate,
+        isTunnel: Bool = false
+    ) {
         self.request = request
+        self.isTunnel = isTunnel
         self.client = client
         self.delegate = delegate
         began = client.reactor.now
@@ -121,7 +130,7 @@ public final class HTTPExchange {
             }
         }
         do throws(HTTPError) {
-            let first = try client.firstHop(of: request)
+            let first = try isTunnel ? client.tunnelHop(request) : client.firstHop(of: request)
             url = first.url
             go(first)
         } catch {
@@ -134,7 +143,7 @@ public final class HTTPExchange {
         guard !hasEnded else { return }
         phase = .between
         do throws(HTTPError) {
-            outgoing = try client.outgoing(hop)
+            outgoing = hop.isTunnel ? nil : try client.outgoing(hop)
         } catch {
             return endLater(error)
         }

@@ -25,6 +25,12 @@ struct Hop {
     /// What is sent as `Authorization` by the rules of credentials.
     var authorization: String?
 
+    /// What is sent as `Proxy-Authorization` by the rules of credentials.
+    var proxyAuthorization: String?
+
+    /// Whether the connection itself is what is asked for.
+    var isTunnel = false
+
     /// Whether it must go over a connection that nobody used before.
     var needsNewConnection = false
 }

@@ -14,6 +14,7 @@ extension HTTPConnection {
         case .closed:
             return
         case .opening:
+            if reopens() { return }
             forgetAddresses()
             failed(openingError(report))
         case .idle:
@@ -30,9 +31,10 @@ extension HTTPConnection {
         switch phase {
         case .closed:
             return
+        case .opening(.tunnelling):
+            return failed(tunnelError(reason))
         case .opening:
-            failed(.connect(host: triedHost, reason ?? .closedByPeer, attempts: []))
-            return
+            return failed(.connect(host: triedHost, reason ?? .closedByPeer, attempts: []))
         case .idle:
             close()
             return

@@ -27,7 +27,7 @@ extension HTTPConnection {
         }
     }
 
-    private func begin(_ configuration: HTTPClient.Configuration) throws(SocketError) {
+    func begin(_ configuration: HTTPClient.Configuration) throws(SocketError) {
         if let path = key.unixPath {
             triedHost = path
             guard let address = SocketAddress(path) else {
@@ -35,13 +35,32 @@ extension HTTPConnection {
             }
             return try connect(to: [address])
         }
-        let place = key.detour ?? HTTPHostPort(key.host.text, key.port)
-        triedHost = place.host
-        if let addresses = configuration.addresses[place] {
-            return try connect(to: addresses.map { $0.withPort(place.port) })
+        switch key.way {
+        case .direct: try reach(key.place)
+        case .forward(let proxy): try reach(proxy.place)
+        case .tunnel(let proxy): try prepareTunnel(through: proxy)
         }
-        if let addresses = Self.knownAddresses(of: place) { return try connect(to: addresses) }
-        lookUp(place)
+    }
+
+    /// Connects to a place, whose addresses have to be found first.
+    func reach(_ place: HTTPHostPort) throws(SocketError) {
+        try find(place) { connection, addresses throws(SocketError) in
+            connection.isLookedUp = connection.times.lookedUp != nil
+            try connection.connect(to: addresses)
+        }
+    }
+
+    /// Finds the addresses of a place: as the program says, as they stand there, or by a lookup.
+    func find(
+        _ place: HTTPHostPort,
+        _ use: @escaping (HTTPConnection, [SocketAddress]) throws(SocketError) -> Void
+    ) throws(SocketError) {
+        triedHost = place.host
+        if let addresses = client?.configuration.addresses[place] {
+            return try use(self, addresses.map { $0.withPort(place.port) })
+        }
+        if let addresses = Self.knownAddresses(of: place) { return try use(self, addresses) }
+        lookUp(place, use)
     }
 
     /// The addresses of a literal, and of the host itself by its name, which is never looked up.
@@ -54,16 +73,22 @@ extension HTTPConnection {
         return [.ipv6(.loopback, port: place.port), .ipv4(.loopback, port: place.port)]
     }
 
-    private func lookUp(_ place: HTTPHostPort) {
+    private func lookUp(
+        _ place: HTTPHostPort,
+        _ use: @escaping (HTTPConnection, [SocketAddress]) throws(SocketError) -> Void
+    ) {
         guard let client else { return }
         phase = .opening(.lookingUp)
-        let ticket = LookupTicket(reactor.handle) { [weak self] in self?.lookedUp($0, place) }
+        let ticket = LookupTicket(reactor.handle) { [weak self] in self?.lookedUp($0, place, use) }
         self.ticket = ticket
         client.resolver.resolve(place.host, port: place.port) { ticket.bring($0) }
     }
 
-    private func lookedUp(_ result: Result<ResolvedAddresses, ResolverError>, _ place: HTTPHostPort)
-    {
+    private func lookedUp(
+        _ result: Result<ResolvedAddresses, ResolverError>,
+        _ place: HTTPHostPort,
+        _ use: (HTTPConnection, [SocketAddress]) throws(SocketError) -> Void
+    ) {
         ticket = nil
         guard case .opening(.lookingUp) = phase else { return }
         switch result {
@@ -72,7 +97,7 @@ extension HTTPConnection {
         case .success(let answer):
             times.lookedUp = reactor.now
             do throws(SocketError) {
-                try connect(to: answer.addresses.map { $0.withPort(place.port) })
+                try use(self, answer.addresses.map { $0.withPort(place.port) })
             } catch {
                 failed(.connect(host: place.host, error, attempts: []))
             }
@@ -94,8 +119,14 @@ extension HTTPConnection {
 
     /// The connection is there; what stands in front of the first exchange follows.
     func socket(_ socket: StreamSocket, didConnectTo address: SocketAddress) throws {
-        guard case .opening = phase, let client else { return }
+        guard case .opening = phase else { return }
         times.connected = reactor.now
+        if tunnel != nil { beginTunnel() } else { try secure() }
+    }
+
+    /// The way to the origin is there; what makes it safe follows, where the URL asks for that.
+    func secure() throws(SocketError) {
+        guard let client else { return }
         guard key.scheme == .https else { return isOpen() }
         phase = .opening(.securing)
         let settings = pool.tls(for: key) { client.tlsSettings(for: key) }
@@ -124,12 +155,16 @@ extension HTTPConnection {
         phase = .idle
         pool.isReady(self, wasPending: true, client: client)
         if exchange != nil, !payConnectNotice() { return }
+        if exchange?.hop?.isTunnel == true {
+            let leftover = tunnelLeftover
+            return handOver(leftover.span.bytes)
+        }
         readOn()
     }
 
     /// None of the addresses took the connection: whatever said that they would has to look again.
     func forgetAddresses() {
-        guard case .opening(.connecting) = phase, times.lookedUp != nil else { return }
+        guard case .opening(.connecting) = phase, isLookedUp else { return }
         (client?.resolver as? any ForgetfulResolver)?.forget(triedHost)
     }
 
@@ -142,6 +177,7 @@ extension HTTPConnection {
 
     /// What an exchange is told of a connection that did not come about.
     func openingError(_ report: DisconnectReport) -> HTTPError {
+        if case .opening(.tunnelling) = phase { return tunnelError(report.error) }
         switch report.error {
         case .security(let reason):
             if let error = reason as? TLSError { return HTTPError(error) }

@@ -9,6 +9,8 @@ extension HTTPConnection {
 
     func socket(_ socket: StreamSocket, didRead bytes: RawSpan, tag: Int) throws {
         switch phase {
+        case .opening(.tunnelling):
+            return receiveTunnel(bytes)
         case .opening, .closed:
             break
         case .idle:
@@ -260,7 +262,7 @@ extension HTTPConnection {
     }
 
     /// The stream is the caller's from now on.
-    private func handOver(_ leftover: RawSpan) {
+    func handOver(_ leftover: RawSpan) {
         guard let exchange else { return close(abruptly: true) }
         self.exchange = nil
         exchange.isLeft(by: self)

@@ -28,6 +28,7 @@ final class HTTPConnection: StreamSocketTLSDelegate {
     enum OpeningStep {
         case lookingUp
         case connecting
+        case tunnelling
         case securing
     }
 
@@ -47,6 +48,12 @@ final class HTTPConnection: StreamSocketTLSDelegate {
     /// Answers of a lookup find their way by it.
     var ticket: LookupTicket?
     var triedHost = ""
+    /// Whether the addresses that are connected to were looked up.
+    var isLookedUp = false
+    /// The tunnel that is being asked for.
+    var tunnel: TunnelOpening?
+    /// What came through a tunnel before anything was sent.
+    var tunnelLeftover: [UInt8] = []
 
     /// How many exchanges it has served, the current one included.
     var useCount = 0
@@ -113,15 +120,15 @@ final class HTTPConnection: StreamSocketTLSDelegate {
 
     /// Sends the request of an exchange; nobody is called back from within.
     func serve(_ exchange: HTTPExchange, for client: HTTPClient) {
-        guard let hop = exchange.hop, let outgoing = exchange.outgoing else {
-            preconditionFailure("an exchange that waits knows what to send")
-        }
+        guard let hop = exchange.hop else { return }
         self.client = client
         phase = .busy
         useCount += 1
         self.exchange = exchange
         exchange.isServed(by: self)
         owesConnectNotice = true
+        // A tunnel is handed over as it is.
+        guard let outgoing = exchange.outgoing else { return note(exchange) }
         beginMessage(hop, outgoing)
         note(exchange)
         send(outgoing)
@@ -220,6 +227,7 @@ final class HTTPConnection: StreamSocketTLSDelegate {
             ticket = nil
             watch?.cancel()
             watch = nil
+            tunnel = nil
             source = nil
             decoding = nil
             heldBody = []

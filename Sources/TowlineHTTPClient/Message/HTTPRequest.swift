@@ -35,7 +35,10 @@ public struct HTTPRequest: Sendable {
     /// Who asks, for the URL's origin alone; overrides the URL's own user and password.
     public var credential: HTTPCredential?
 
-    /// Who asks, for the proxy.
+    /// Which proxy is asked for which URL, on redirects too; `nil`, as the configuration says.
+    public var proxy: HTTPProxyRules?
+
+    /// Who asks, for the proxy; overrides what the proxy's own value says.
     public var proxyCredential: HTTPCredential?
 
     /// The certificate to show to the URL's origin, and to no other.
@@ -70,7 +73,7 @@ public struct HTTPRequest: Sendable {
     /// Requests with different names here never share a connection.
     public var partition = ""
 
-    /// A Unix socket to connect to instead of the URL's host; never kept on a redirect.
+    /// A Unix socket to connect to instead of the URL's host; dropped by a redirect to another.
     public var unixPath: String?
 
     /// A request.

@@ -9,11 +9,30 @@ struct PoolKey: Hashable {
     /// Where the connection goes instead.
     var detour: HTTPHostPort?
     var unixPath: String?
+    /// Whether a proxy stands between; its credential tells connections apart, too.
+    var way = Way.direct
+    /// Whether the connection is handed over as soon as it is there.
+    var isHandedOver = false
     /// The name that is sent and verified instead of the host.
     var serverName: String?
     /// Whose certificate is shown.
     var identity: IdentityMark?
     var partition: String
+}
+
+extension PoolKey {
+    /// Who stands between.
+    enum Way: Hashable {
+        /// Nobody.
+        case direct
+        /// A proxy of HTTP, which is given requests for any origin: the key is its own.
+        case forward(HTTPProxy)
+        /// A proxy that makes a tunnel to the origin.
+        case tunnel(HTTPProxy)
+    }
+
+    /// Where the connection leads, in the end.
+    var place: HTTPHostPort { detour ?? HTTPHostPort(host.text, port) }
 }
 
 /// Tells identities apart by what they show.

@@ -27,3 +27,14 @@ enum BasicCredential {
         return String(decoding: output, as: UTF8.self)
     }
 }
+
+extension HTTPCredential {
+    /// What is sent before anybody asks.
+    var sentAtOnce: String? {
+        switch self {
+        case .basic(let user, let password): BasicCredential.value(user: user, password: password)
+        case .bearer(let token): "Bearer \(token)"
+        case .digest, .anyOffered: nil
+        }
+    }
+}

@@ -64,7 +64,6 @@ enum RedirectRules {
         }
         request.credential = nil
         request.identity = nil
-        request.unixPath = nil
     }
 
     private static let originFields: Set<String> = [
