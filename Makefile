@@ -84,6 +84,8 @@ examples: setup
 	$(BUILD) -c release --product port-forwarder
 	$(BUILD) -c release --product tls-probe
 	$(BUILD) -c release --product mail-submit
+	$(BUILD) -c release --product raw-http
+	$(BUILD) -c release --product name-by-http
 	python3 Tests/Support/examples.py
 
 # What Docs/Journeys.md promises, with thousands of clients and gigabytes; SLOW_SECONDS=210 for 10 GiB.

@@ -13,17 +13,23 @@ let strict: [SwiftSetting] = [
 /// The files of `Examples`, each the one source of the target with its name.
 let examples = [
     "AsyncEcho", "Demo", "EchoServer", "FirstClient", "FirstServer", "HostedReactor", "LineChat",
-    "MailSubmit", "PortForwarder", "SecureClient", "SecureServer", "TLSProbe",
+    "MailSubmit", "NameByHTTP", "PortForwarder", "RawHTTP", "SecureClient", "SecureServer",
+    "TLSProbe",
 ]
 
+/// Those that speak HTTP.
+let webExamples = ["NameByHTTP", "RawHTTP"]
+
 /// Those of them that secure connections, and so link OpenSSL.
-let secureExamples = ["EchoServer", "MailSubmit", "SecureClient", "SecureServer", "TLSProbe"]
+let secureExamples =
+    ["EchoServer", "MailSubmit", "SecureClient", "SecureServer", "TLSProbe"] + webExamples
 
 func example(_ name: String) -> Target {
     .executableTarget(
         name: name,
         dependencies: ["Towline", "ExampleSupport"]
-            + (secureExamples.contains(name) ? ["TowlineTLS"] : []),
+            + (secureExamples.contains(name) ? ["TowlineTLS"] : [])
+            + (webExamples.contains(name) ? ["TowlineHTTP", "TowlineHTTPClient"] : []),
         path: "Examples",
         exclude: examples.filter { $0 != name }.map { "\($0).swift" } + ["Support"],
         sources: ["\(name).swift"],
@@ -50,7 +56,9 @@ let package = Package(
         .executable(name: "hosted-reactor", targets: ["HostedReactor"]),
         .executable(name: "line-chat", targets: ["LineChat"]),
         .executable(name: "mail-submit", targets: ["MailSubmit"]),
+        .executable(name: "name-by-http", targets: ["NameByHTTP"]),
         .executable(name: "port-forwarder", targets: ["PortForwarder"]),
+        .executable(name: "raw-http", targets: ["RawHTTP"]),
         .executable(name: "tls-probe", targets: ["TLSProbe"]),
     ],
     traits: [
@@ -153,7 +161,8 @@ let package = Package(
             dependencies: ["Towline", "CLinux"],
             path: "Tests/Support",
             exclude: [
-                "budget.py", "docs.sh", "example_tools.py", "examples.py", "examples_tls.py",
+                "budget.py", "docs.sh", "example_tools.py", "examples.py", "examples_http.py",
+                "examples_tls.py",
                 "faults.py", "journeys.py", "leaks.supp", "load.c", "make-certs.sh",
                 "rule-breaker.py", "setup.sh", "threads.supp",
             ],

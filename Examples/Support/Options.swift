@@ -4,17 +4,20 @@ public struct Options {
     public let words: [String]
 
     private var values: [String: [String]] = [:]
+    private var flags: Set<String> = []
 
     /// Reads what is behind a program's name.
     ///
     /// - Parameters:
     ///   - words: All of it.
-    ///   - known: The options that there are.
+    ///   - known: The options that there are, each with a value.
+    ///   - flags: Those that have none.
     ///   - first: What the words in front of them are.
     /// - Throws: ``UsageError`` for an option that is not known or has no value, or too few words.
     public init(
         _ words: some Collection<String>,
         known: [String],
+        flags: [String] = [],
         first: [String] = []
     ) throws(UsageError) {
         self.words = Array(words.prefix(first.count).prefix { !$0.hasPrefix("--") })
@@ -23,11 +26,18 @@ public struct Options {
         }
         var words = words.dropFirst(first.count)
         while let option = words.popFirst() {
+            if flags.contains(option) {
+                self.flags.insert(option)
+                continue
+            }
             guard known.contains(option) else { throw UsageError("\(option) is not known") }
             guard let value = words.popFirst() else { throw UsageError("\(option) needs a value") }
             values[option, default: []].append(value)
         }
     }
+
+    /// Whether an option was given that has no value.
+    public func has(_ flag: String) -> Bool { flags.contains(flag) }
 
     /// The word of an option, the last one if it was given several times; `nil` if it was not.
     public func text(_ option: String) -> String? { values[option]?.last }

@@ -8,6 +8,7 @@ public struct Program {
     let name: String
     let usage: String
     let options: [String]
+    let flags: [String]
     let words: [String]
 
     /// Describes a program.
@@ -16,11 +17,19 @@ public struct Program {
     ///   - name: How it is called.
     ///   - usage: What `--help` prints.
     ///   - options: Its options; each has a value.
+    ///   - flags: Those that have none.
     ///   - words: What the words in front of them are.
-    public init(_ name: String, usage: String, options: [String], words: [String] = []) {
+    public init(
+        _ name: String,
+        usage: String,
+        options: [String],
+        flags: [String] = [],
+        words: [String] = []
+    ) {
         self.name = name
         self.usage = usage
         self.options = options
+        self.flags = flags
         self.words = words
     }
 
@@ -43,7 +52,7 @@ public struct Program {
             return 0
         }
         do {
-            try body(Options(words, known: options, first: self.words))
+            try body(Options(words, known: options, flags: flags, first: self.words))
             return 0
         } catch let error as UsageError {
             complain("\(error.description)\n\(usage)")

@@ -22,6 +22,7 @@ import time
 # No folder of theirs belongs among the sources.
 sys.dont_write_bytecode = True
 
+import examples_http
 import examples_tls
 from example_tools import (
     BUILT, Running, Server, Socat, WAIT_SECONDS, Wrong, equal, expect, pattern, run, through_socat,
@@ -39,6 +40,7 @@ NEEDED = {
     "haproxy": "haproxy",
     "openssl": "openssl",
     "curl": "curl",
+    "nginx": "nginx-light",
     "aiosmtpd": "python3-aiosmtpd",
 }
 
@@ -310,6 +312,8 @@ EXAMPLES = {
     "secure": examples_tls.echo,
     "probe": examples_tls.probe_all,
     "mail": examples_tls.mail,
+    "raw": examples_http.raw_http,
+    "names": examples_http.name_by_http,
 }
 
 

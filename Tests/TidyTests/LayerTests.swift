@@ -61,7 +61,9 @@ import Testing
 
     @Test("Examples are one file each, on the public modules and what they share")
     func examples() throws {
-        let free = Self.system.union(["Towline", "TowlineTLS", "ExampleSupport"])
+        let free = Self.system.union([
+            "Towline", "TowlineTLS", "TowlineHTTP", "TowlineHTTPClient", "ExampleSupport",
+        ])
         for file in try Checkout.sources(below: "Examples") {
             let isShared = file.path.hasPrefix("Examples/Support/")
             let isAlone = file.path.split(separator: "/").count == 2

@@ -37,8 +37,15 @@ public final class HTTPClient {
     /// - Parameters:
     ///   - reactor: Where it lives.
     ///   - configuration: What holds for its requests.
-    public init(reactor: Reactor, configuration: Configuration = .init()) {
+    ///   - resolver: What looks names up, living on the same reactor; `nil`, what the configuration
+    ///     makes, or else the reactor's own.
+    public init(
+        reactor: Reactor,
+        configuration: Configuration = .init(),
+        resolver: (any Resolver)? = nil
+    ) {
         self.reactor = reactor
+        ownResolver = resolver
         self.configuration = configuration
         pool = HTTPPool()
     }

@@ -9,7 +9,7 @@ public import TowlineTLS
 ///         service: "http://192.0.2.53/d?host=%s",
 ///         fallback: reactor.resolver
 ///     )
-///     configuration.makeResolver = { _ in lookups }
+///     let client = HTTPClient(reactor: reactor, resolver: lookups)
 ///
 /// The service answers a GET with status 200 and one of these, of 64 KiB at most:
 ///
