@@ -43,6 +43,12 @@ struct Wire {
     /// Whether nothing is left for the library to read.
     var isEmpty: Bool { input.isEmpty && kept == nil }
 
+    /// How many bytes are left for the library to read.
+    var pendingByteCount: Int { (kept?.count ?? 0) - keptOffset + input.count }
+
+    /// How many bytes of the library's have not been handed on.
+    var unsentByteCount: Int { output?._withUnsafeGuaranteedRef { $0.count } ?? 0 }
+
     /// What is left of the bytes that were lent.
     var rest: UnsafeRawBufferPointer { input }
 
@@ -221,7 +227,9 @@ private func controlWire(
         guard let wire = wire(of: bio) else { return 1 }
         return wire.pointee.hasEnded && wire.pointee.isEmpty ? 1 : 0
     case BIO_CTRL_PENDING:
-        return CLong(wire(of: bio)?.pointee.rest.count ?? 0)
+        return CLong(wire(of: bio)?.pointee.pendingByteCount ?? 0)
+    case BIO_CTRL_WPENDING:
+        return CLong(wire(of: bio)?.pointee.unsentByteCount ?? 0)
     default:
         return 0
     }

@@ -14,6 +14,7 @@ struct ContextSetup {
 
     func run(ticketScope: [UInt8], logsKeys: Bool) throws(TLSError) {
         try checkNames()
+        try checkLimits()
         setOptions()
         try setVersions()
         try setCiphers()
@@ -31,6 +32,12 @@ struct ContextSetup {
     private func checkNames() throws(TLSError) {
         if case .name(let name) = configuration.serverName { _ = try PeerName(name) }
         if case .other(let name) = configuration.sentServerName { _ = try PeerName(name) }
+    }
+
+    private func checkLimits() throws(TLSError) {
+        let size = configuration.limits.initialRecordSize
+        guard !(512...16_384).contains(size) else { return }
+        throw .configuration(.invalidValue(field: "limits.initialRecordSize", value: "\(size)"))
     }
 
     /// TLS 1.2 may not be renegotiated, and nothing is compressed.
@@ -194,12 +201,24 @@ enum ProtocolList {
 extension Identity {
     /// Shows this by all sessions of a context.
     func install(inContext context: OpaquePointer) throws(TLSError) {
+        try check(level: SSL_CTX_get_security_level(context))
         try install { SSL_CTX_use_cert_and_key(context, $0, $1, $2, 1) }
     }
 
     /// Shows this by one session.
     func install(inSession session: OpaquePointer) throws(TLSError) {
+        try check(level: SSL_get_security_level(session))
         try install { SSL_use_cert_and_key(session, $0, $1, $2, 1) }
+    }
+
+    /// Says what is too weak for a level before the library does, which names less of it.
+    private func check(level: CInt) throws(TLSError) {
+        guard level > 0 else { return }
+        do throws(IdentityError) {
+            try checkStrength(securityLevel: Int(level))
+        } catch {
+            throw .identity(error)
+        }
     }
 
     private func install(

@@ -8,11 +8,46 @@ public struct TLSConfiguration: Sendable {
     /// A client that verifies who the server is.
     public static let client = TLSConfiguration(role: .client)
 
+    /// A client that verifies who the server is, and trusts whom a policy says.
+    ///
+    ///     try socket.startTLS(.client(trusting: .anchors(file: "authority.pem")))
+    ///
+    /// - Parameter policy: Whom to trust.
+    /// - Returns: The configuration.
+    public static func client(trusting policy: TrustPolicy) -> TLSConfiguration {
+        var configuration = client
+        configuration.trust = policy
+        return configuration
+    }
+
     /// A server that shows an identity, and wants none of its clients.
     public static func server(_ identity: Identity) -> TLSConfiguration {
         var configuration = TLSConfiguration(role: .server)
         configuration.identity = identity
         return configuration
+    }
+
+    /// A server that shows the identity of one or two files, and wants none of its clients.
+    ///
+    /// - Parameters:
+    ///   - certificateFile: PEM with certificates in any order, or the bytes of one.
+    ///   - privateKeyFile: PEM, or bytes as by PKCS#8, PKCS#1 or SEC 1; `nil` if the key is in the
+    ///     first.
+    ///   - password: What the key is protected by.
+    /// - Returns: The configuration.
+    /// - Throws: ``IdentityError``.
+    public static func server(
+        certificateFile: String,
+        privateKeyFile: String? = nil,
+        password: String? = nil
+    ) throws(IdentityError) -> TLSConfiguration {
+        .server(
+            try Identity(
+                certificateFile: certificateFile,
+                privateKeyFile: privateKeyFile,
+                password: password
+            )
+        )
     }
 
     /// Which end we are.
@@ -181,7 +216,7 @@ extension TLSConfiguration {
     }
 }
 
-/// What a peer may cost.
+/// What a peer may cost, and be made to wait for.
 public struct TLSLimits: Sendable, Hashable {
     /// So many bytes a client's hello may have.
     public var helloByteCount = 64 * 1024
@@ -191,6 +226,12 @@ public struct TLSLimits: Sendable, Hashable {
 
     /// So many bytes of records may come in a row without a byte of data in them.
     public var uselessByteCount = 64 * 1024
+
+    /// So many bytes a record of ours has at first, 512 through 16,384.
+    ///
+    /// At first is within 64 KiB from the beginning, or behind a second of silence; later ones have
+    /// 16 KiB. A peer can read a small one without waiting for the rest of a large one.
+    public var initialRecordSize = 4 * 1024
 
     /// The usual ones.
     public init() {}

@@ -23,6 +23,15 @@ public struct TrustPolicy: Sendable, Hashable {
         return policy
     }
 
+    /// Trusts whom the certificates of a file vouch for, and nobody else.
+    ///
+    /// - Parameter path: A file of PEM, or of the bytes of one certificate.
+    /// - Returns: The policy.
+    /// - Throws: As ``Certificate/certificates(file:)``.
+    public static func anchors(file path: String) throws(IdentityError) -> TrustPolicy {
+        .anchors(try Certificate.certificates(file: path))
+    }
+
     /// Trusts whom the system's roots vouch for, if one of these keys is in the chain.
     public static func pinned(_ pins: Set<PublicKeyPin>) -> TrustPolicy {
         var policy = TrustPolicy()

@@ -211,6 +211,49 @@ import TowlineTLS
         try pair.loop.end()
     }
 
+    @Test("TW4 The first 64 KiB go in small records, what follows in large ones")
+    func recordSizes() throws {
+        let pair = try SecurePair.secured()
+        let server = pair.serverRecorder
+        server.recordsReads = false
+        try pair.loop.turn(times: 3)
+        var counts: [Int] = []
+        for part in 1...2 {
+            let before = pair.loop.reactor.figures.sentBytes
+            try pair.client.write([UInt8](repeating: 7, count: 65_536))
+            try pair.server.read(toLength: 65_536)
+            #expect(try pair.loop.turn { server.readBytes.count == part * 65_536 })
+            // Each record has 22 bytes of its own.
+            counts.append((pair.loop.reactor.figures.sentBytes - before - 65_536) / 22)
+        }
+        #expect(counts == [16, 4])
+        try pair.loop.end()
+    }
+
+    @Test("TB10 A turn hands up 256 KiB at most, and much at once")
+    func portions() throws {
+        let pair = try SecurePair.secured()
+        let server = pair.serverRecorder
+        server.recordsReads = false
+        server.whenRead = { socket, _, _ in try socket.read() }
+        try pair.server.read()
+        let total = 8 * 1024 * 1024
+        let sendsBefore = pair.loop.reactor.figures.sends
+        try pair.client.write([UInt8](repeating: 7, count: total))
+        var largest = 0
+        var last = 0
+        let isThere = try pair.loop.turn {
+            largest = max(largest, server.readBytes.count - last)
+            last = server.readBytes.count
+            return last == total
+        }
+        #expect(isThere)
+        #expect(largest >= 64 * 1024 && largest <= 256 * 1024, "\(largest)")
+        let sends = pair.loop.reactor.figures.sends - sendsBefore
+        #expect(sends <= 2 * total / (64 * 1024), "\(sends) calls")
+        try pair.loop.end()
+    }
+
     @Test("TW2 A write of no bytes is complete in its turn")
     func emptyWrite() throws {
         let pair = try SecurePair.secured()

@@ -240,6 +240,13 @@ import Testing
             privateKeyFile: certificates.path("server/good-rsa.key")
         )
         try good.checkStrength(securityLevel: 2)
+        // A configuration asks for level 2, unless its ciphers say otherwise.
+        var configuration = TLSConfiguration.server(weak)
+        #expect(throws: TLSError.identity(.tooWeak("RSA key of 1024 bits"))) {
+            try configuration.prepare()
+        }
+        configuration.cipherList = "ECDHE+AESGCM:@SECLEVEL=1"
+        try configuration.prepare()
     }
 
     @Test("TB8 Whatever fails, the library's error queue is left empty")

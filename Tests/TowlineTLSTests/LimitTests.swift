@@ -238,6 +238,19 @@ import Testing
         #expect(client == nil && server == nil && context == nil)
     }
 
+    @Test("TW4 A size that no record has is refused", arguments: [0, 511, 16_385])
+    func recordSize(size: Int) throws {
+        var configuration = TLSConfiguration.server(try credentials.server("good"))
+        configuration.limits.initialRecordSize = size
+        let fault = ConfigurationFault.invalidValue(
+            field: "limits.initialRecordSize",
+            value: "\(size)"
+        )
+        #expect(throws: TLSError.configuration(fault)) { try configuration.prepare() }
+        configuration.limits.initialRecordSize = 512
+        try configuration.prepare()
+    }
+
     @Test("What has nothing in common says what")
     func disagreement() throws {
         let versions = try credentials.pair(.tls12) { _, server in server.minimumVersion = .tls13 }

@@ -23,6 +23,7 @@ static inline long towline_SSL_CTX_clear_mode(SSL_CTX *context, long mode) {
     return SSL_CTX_clear_mode(context, mode);
 }
 static inline long towline_SSL_CTX_get_mode(SSL_CTX *context) { return SSL_CTX_get_mode(context); }
+static inline long towline_SSL_get_mode(SSL *session) { return SSL_get_mode(session); }
 static inline long towline_SSL_set_mode(SSL *session, long mode) {
     return SSL_set_mode(session, mode);
 }

@@ -25,11 +25,6 @@ final class SecuredStream {
     /// before no more is made, and plaintext that is kept without a read.
     static let window = 64 * 1024
 
-    /// The most plaintext of one record.
-    ///
-    /// Source: RFC 8446, section 5.1.
-    static let recordSize = 16 * 1024
-
     let layer: any SecurityLayer
     /// Operations with smaller numbers come before the handshake, in the clear.
     let barrier: OperationID
@@ -49,8 +44,11 @@ final class SecuredStream {
     @exclusivity(unchecked) var inputEnd: StreamSocket.InputEnd?
     /// The layer has failed, or said farewell: nothing is to be asked of it for the peer.
     @exclusivity(unchecked) var outputIsOver = false
+    /// The layer has failed, and told the peer why.
+    @exclusivity(unchecked) var hasLastWord = false
     @exclusivity(unchecked) var sources = FIFO<Source>()
     @exclusivity(unchecked) var ledger = CipherLedger()
+    @exclusivity(unchecked) var recordSize = RecordSize()
     /// Whether this handshake has had its turn already.
     @exclusivity(unchecked) var hasBegun = false
 
@@ -90,6 +88,9 @@ final class SecuredStream {
 
     /// Whether the layer can go on without new bytes of the peer.
     var hasLeftovers: Bool { hasMore || input != nil }
+
+    /// Whether the peer may still be about to hear why the layer has failed.
+    var owesLastWord: Bool { hasLastWord && inputEnd == nil }
 
     func keepInput(_ bytes: RawSpan) {
         guard !bytes.isEmpty, !inputIsOver else { return }

@@ -46,6 +46,10 @@ package protocol SecurityLayer: AnyObject {
         into output: SecurityOutput
     ) -> SocketError?
 
+    /// How much plaintext a record takes at first, and behind a silence, 1 through 16,384 bytes;
+    /// asked for behind ``SecurityStep/secured``.
+    var initialRecordSize: Int { get }
+
     /// Says farewell to the peer; called once at most, and behind ``SecurityStep/secured`` only.
     func finish(into output: SecurityOutput)
 

@@ -106,7 +106,7 @@ extension StreamSocket {
         _ reactor: Reactor,
         _ finished: inout Int
     ) -> Int {
-        let size = min(range.count, SecuredStream.recordSize)
+        let size = min(range.count, RecordSize.largest)
         return withUnsafeTemporaryAllocation(byteCount: size, alignment: 64) { piece in
             guard let base = piece.baseAddress else { return 0 }
             let result = file.read(into: base, count: size, at: range.lowerBound)
@@ -142,10 +142,11 @@ extension StreamSocket {
         _ finished: inout Int
     ) -> Int {
         var taken = 0
+        security.recordSize.begin(at: reactor.recentTime)
         while taken < bytes.count, canEncrypt(security) {
             // So many records go to the kernel in one call.
             while taken < bytes.count, output.count < SecuredStream.window {
-                let end = min(bytes.count, taken + SecuredStream.recordSize)
+                let end = min(bytes.count, taken + security.recordSize.limit)
                 let before = output.count
                 let record = UnsafeRawBufferPointer(rebasing: bytes[taken..<end])
                 if let error = security.layer.encrypt(record, into: output) {
@@ -153,6 +154,7 @@ extension StreamSocket {
                     break
                 }
                 security.ledger.append(output.count - before, carrying: record.count)
+                security.recordSize.note(record.count)
                 output.notedCount = output.count
                 taken = end
             }

@@ -283,6 +283,7 @@ extension StreamSocket {
     private func noteSecured(_ security: SecuredStream, _ reactor: Reactor) -> Bool {
         security.phase = .secured
         obstacles.remove(.isSecuring)
+        security.recordSize = RecordSize(small: security.layer.initialRecordSize)
         security.leaveGate()
         endHandshakeDeadline(reactor)
         callBack(reactor) { try $0.didSecure(self) }
