@@ -1,9 +1,30 @@
+import Glibc
 import TestSupport
 import Testing
 import Towline
 import TowlineTLS
 
 @Suite("Connections that are secured", .timeLimit(.minutes(5))) struct SecuredConnectionTests {
+    @Test("Files alone say who a server is, and whom a client trusts")
+    func shortForms() throws {
+        let files = try TestCertificates.made()
+        let server = try TLSConfiguration.server(
+            certificateFile: files.path("server/good-chain.pem"),
+            privateKeyFile: files.path("server/good.key")
+        )
+        var client = TLSConfiguration.client(
+            trusting: try .anchors(file: files.path("trust/roots.pem"))
+        )
+        client.serverName = .name("good.test")
+        let pair = try SecurePair.secured(client: client, server: server)
+        #expect(pair.client.tlsInfo?.verifiedChain != nil)
+        try pair.loop.end()
+        let missing = files.path("no such file")
+        let error = IdentityError.unreadable(path: missing, errno: ENOENT)
+        #expect(throws: error) { try TLSConfiguration.server(certificateFile: missing) }
+        #expect(throws: error) { try TrustPolicy.anchors(file: missing) }
+    }
+
     @Test("TH6 New keys are asked for among data, by either end; TLS 1.2 has no way to")
     func rekey() throws {
         let pair = try SecurePair.secured()
@@ -208,7 +229,7 @@ import TowlineTLS
         #expect(try flight.peer.receive(5).first == 22)
         try flight.loop.end()
 
-        let doubter = Doubter()
+        let doubter = TrustRecorder()
         var asking = try TestTLS.client()
         asking.trust.decision = .delegate
         let tls = asking
@@ -217,7 +238,7 @@ import TowlineTLS
         client.socket.delegate = doubter
         try client.socket.startTLS(tls, timeout: .milliseconds(300))
         #expect(try trust.loop.turn { !doubter.reports.isEmpty })
-        #expect(doubter.questions == 1)
+        #expect(doubter.questions.count == 1)
         #expect(doubter.reports[0].error?.tls == .timedOut(.trust))
         #expect(doubter.reports[0].phase == .securing)
         try trust.loop.end()
@@ -253,6 +274,8 @@ import TowlineTLS
                 client.heard.contains(.didSecure) && server.heard.contains(.didSecure)
             }
         )
+        // That of the server has gone with its handshake.
+        #expect(armed() == before)
         try pair.loop.end()
     }
 
@@ -372,23 +395,5 @@ private struct ServedSecurely {
             try socket.read(toLength: 4)
             #expect(try served.loop.turn { recorder.readBytes.count == before + 4 })
         }
-    }
-}
-
-/// Is asked whether to trust a peer, and does not answer.
-private final class Doubter: StreamSocketTLSDelegate {
-    var reports: [DisconnectReport] = []
-    var questions = 0
-
-    func socket(
-        _ socket: StreamSocket,
-        didReceive trust: TLSTrust,
-        completionHandler: @escaping @Sendable (Bool) -> Void
-    ) throws {
-        questions += 1
-    }
-
-    func socket(_ socket: StreamSocket, didDisconnect report: DisconnectReport) {
-        reports.append(report)
     }
 }
