@@ -136,6 +136,60 @@ final class Middle {
         return Set(borders + sample).sorted()
     }
 
+    /// A client that has sent much before it looks at what came back.
+    private static let eagerClient = """
+        import socket, ssl, sys
+        context = ssl.create_default_context(cafile=sys.argv[2])
+        peer = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+        try:
+            peer = context.wrap_socket(peer, server_hostname="good.test")
+            peer.sendall(bytes(8 << 20))
+            print("end" if peer.recv(1) == b"" else "data")
+        except OSError as error:
+            print(error)
+        """
+
+    @Test("D4, TE4: a client that goes on sending hears why it is refused, not a reset")
+    func lastWord() throws {
+        let files = try TestCertificates.made()
+        var tls = try TestTLS.server()
+        tls.clientAuthentication = .required
+        tls.trust = try .anchors(file: files.path("trust/roots.pem"))
+        let host = try TLSHost(tls)
+        let client = try ChildProcess(
+            "/usr/bin/python3",
+            ["-c", Self.eagerClient, "\(host.port)", files.path("trust/roots.pem")]
+        )
+        let exit = try host.turn(untilTheEndOf: client)
+        #expect(exit.standardOutput.lowercased().contains("alert certificate required"), "\(exit)")
+        #expect(try host.loop.turn { !host.reports.isEmpty })
+        guard case .untrusted(let failure)? = host.reports[0].error?.tls else {
+            Issue.record("\(host.reports)")
+            return
+        }
+        #expect(failure.reason == .noCertificate)
+        try host.loop.end()
+    }
+
+    @Test("TE4, TH1: a client that hears why it is refused and stays is not waited for without end")
+    func lastWordTimeout() throws {
+        let host = try TLSHost(try TestTLS.server()) { socket, _ in
+            socket.lingerTimeout = .milliseconds(50)
+        }
+        let peer = try BlockingPeer(connectingTo: host.address)
+        // A message of the handshake that there is not.
+        try peer.send([22, 3, 1, 0, 4, 99, 0, 0, 0])
+        #expect(try host.loop.turn { !host.reports.isEmpty })
+        guard case .protocolViolation? = host.reports[0].error?.tls else {
+            Issue.record("\(host.reports)")
+            return
+        }
+        // Unexpected message, and then the end.
+        #expect(try peer.receiveUntilEnd().suffix(2) == [2, 10])
+        #expect(host.loop.reactor.figures.timers == 0)
+        try host.loop.end()
+    }
+
     @Test(
         "TE3, K1, S5: an end at any byte is interrupted, truncated or in order, in both roles",
         arguments: [true, false],

@@ -13,7 +13,10 @@ import TowlineTestKit
     @Test("openssl#11889, h2o#1448, TB8, X3: failures of others in the same turn hit nobody else")
     func othersFail() throws {
         let pair = try SecurePair.secured()
-        let host = try TLSHost(try TestTLS.server(), on: pair.loop)
+        let host = try TLSHost(try TestTLS.server(), on: pair.loop) { socket, _ in
+            // Nobody who is told why closes.
+            socket.lingerTimeout = .zero
+        }
         let (client, server) = (pair.clientRecorder, pair.serverRecorder)
         try pair.client.read(toLength: 1, tag: 1)
         let count = 10_000, atOnce = 50

@@ -51,6 +51,28 @@ import Testing
         #expect(second == .none, "the first reason stands")
     }
 
+    @Test("Behind a last word the peer's end is awaited, unless an end was sent or came (TE4)")
+    func lastWord() {
+        var connected = lifecycle(.connected)
+        let action = connected.closeBehindLastWord()
+        #expect(action == .finish && connected.phase == .finishing)
+        let again = connected.closeBehindLastWord()
+        #expect(again == .close && connected.phase == .disconnecting)
+        for phase in Self.phases where phase != .connected {
+            var (one, other) = (lifecycle(phase), lifecycle(phase))
+            let (first, second) = (one.closeBehindLastWord(), other.close())
+            #expect(first == second && one.phase == other.phase)
+        }
+        var ended = lifecycle(.connected)
+        _ = ended.endWriting(Self.nothing)
+        let behindEnd = ended.closeBehindLastWord()
+        #expect(behindEnd == .close)
+        var left = lifecycle(.connected)
+        _ = left.peerEnded(.keepOpen, Self.nothing)
+        let behindPeer = left.closeBehindLastWord()
+        #expect(behindPeer == .close)
+    }
+
     @Test("When the descriptor is gone the socket is idle, with nothing left over (L1)")
     func closed() {
         for phase in Self.phases {

@@ -190,6 +190,18 @@ struct Lifecycle {
         return end()
     }
 
+    /// Something ends the connection, and the peer has been told why.
+    ///
+    /// With bytes of the peer's unread, or behind the close, a reset would destroy that last word.
+    mutating func closeBehindLastWord() -> Action {
+        guard phase == .connected, !peerHasEnded, !marks.contains(.hasSentEnd) else {
+            return close()
+        }
+        marks.subtract([.awaitsReads, .awaitsWrites])
+        phase = .finishing
+        return .finish
+    }
+
     private mutating func end() -> Action {
         switch phase {
         case .connecting, .connected, .finishing:

@@ -116,6 +116,7 @@ extension StreamSocket {
         var rest = reactor.configuration.budget.receivedBytesPerSocket
         var (count, step) = first
         while true {
+            if case .failed = step, output.count > output.notedCount { security.hasLastWord = true }
             // Sent with what the callbacks write, or behind the last of them.
             noteReplies(in: output, of: security)
             security.hasMore = false

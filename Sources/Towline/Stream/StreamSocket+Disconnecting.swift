@@ -83,6 +83,14 @@ extension StreamSocket {
         perform(lifecycle.close(), reactor)
     }
 
+    /// Ends the connection for a reason that the peer has been told, and is to hear of.
+    func disconnectBehindLastWord(because reason: SocketError, _ reactor: Reactor) {
+        setReason(reason)
+        // It may not be sent yet, and our end is to come behind it.
+        if let security = extras?.security { sendReplies(of: security, reactor) }
+        perform(lifecycle.closeBehindLastWord(), reactor)
+    }
+
     /// Ends the connection because a callback threw.
     @inline(never)
     func disconnect(afterThrowing error: any Error, _ reactor: Reactor) {
@@ -129,6 +137,7 @@ extension StreamSocket {
             // callback runs.
             extras?.timeouts.clear(.read)
             extras?.timeouts.clear(.write)
+            extras?.timeouts.clear(.handshake)
             sendEnd(reactor)
             setDeadline(.finish, after: lingerLimit, reactor)
             obstacles.insert(.isPaused)

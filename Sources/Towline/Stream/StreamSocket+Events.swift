@@ -104,8 +104,9 @@ extension StreamSocket {
             }
             settle(reactor)
         case .finishing:
-            // Nobody reads any more; what still comes only has to leave the kernel.
-            break
+            // Nobody reads any more; what still comes only has to leave the kernel, and is no data
+            // where it is encrypted.
+            if obstacles.contains(.isSecured) { receivedCount -= bytes.byteCount }
         case .idle, .connecting, .disconnecting:
             break
         }
@@ -174,7 +175,12 @@ extension StreamSocket {
         case .failed(let error):
             // An alert says why nothing more could be sent.
             let isAlert = if case .security = error { true } else { false }
-            disconnect(because: isAlert ? error : extras?.sendFailure ?? error, reactor)
+            let reason = isAlert ? error : extras?.sendFailure ?? error
+            if isAlert, extras?.sendFailure == nil, extras?.security?.owesLastWord == true {
+                disconnectBehindLastWord(because: reason, reactor)
+            } else {
+                disconnect(because: reason, reactor)
+            }
         case .ended, .endedAndRead:
             if let failure = extras?.sendFailure {
                 disconnect(because: failure, reactor)
