@@ -7,13 +7,17 @@ import TowlineTLS
 /// A message on its way: one command, then its reply, until the server has taken it.
 final class Submission: StreamSocketDelegate {
     /// Which reply comes next.
-    enum Step { case greeting, offer, consent, sender, recipient(Int), start, acceptance, end }
+    enum Step {
+        case greeting, offer, consent, login, sender, recipient(Int), start, acceptance, end
+    }
 
     let reactor: Reactor
     let configuration: TLSConfiguration
     let sender: String
     let recipients: [String]
     let message: String
+    let login: MailLogin?
+    var logins: [MailLogin.Exchange] = []
     var (step, asked, wanted) = (Step.greeting, "", "")
     var lines: [String] = []
     var failure: Failure?
@@ -22,10 +26,15 @@ final class Submission: StreamSocketDelegate {
     init(_ options: Options) throws {
         reactor = try Reactor()
         configuration = try Self.configuration(options)
-        sender = try Self.address(options.text("--from"), "--from")
-        recipients = try options.texts("--to").map { try Self.address($0, "--to") }
+        sender = try MailText.address(options.text("--from"), "--from")
+        recipients = try options.texts("--to").map { try MailText.address($0, "--to") }
         guard !recipients.isEmpty else { throw UsageError("--to is missing") }
-        message = Self.readMessage()
+        let file = options.text("--password-file")
+        login = try options.text("--login").map { user in
+            guard let file else { throw UsageError("--password-file is missing") }
+            return try MailLogin(user: user, passwordFile: file)
+        }
+        message = MailText.readMessage()
     }
 
     static func configuration(_ options: Options) throws -> TLSConfiguration {
@@ -35,24 +44,6 @@ final class Submission: StreamSocketDelegate {
             configuration.trust = .anchors(try Certificate.certificates(file: file))
         }
         return configuration
-    }
-
-    /// What would end the command that it stands in is no address.
-    static func address(_ text: String?, _ option: String) throws -> String {
-        guard let text else { throw UsageError("\(option) is missing") }
-        guard text.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }),
-            !text.contains(where: "<>".contains)
-        else { throw UsageError("\(option): \(text.debugDescription) is no address") }
-        return text
-    }
-
-    /// The lines of standard input, those with a dot in front with another: one alone is the end.
-    static func readMessage() -> String {
-        var message = ""
-        while let line = Swift.readLine() {
-            message += (line.hasPrefix(".") ? "." : "") + line + "\r\n"
-        }
-        return message
     }
 
     func socket(_ socket: StreamSocket, didConnectTo address: SocketAddress) throws {
@@ -77,7 +68,9 @@ final class Submission: StreamSocketDelegate {
         switch step {
         case .greeting: try ask("EHLO localhost", "250", .offer)
         case .offer where socket.tlsInfo != nil:
-            try ask("MAIL FROM:<\(sender)>", "250", .sender)
+            logins = try login?.exchanges(for: reply) ?? []
+            try logIn()
+        case .login: try logIn()
         case .offer:
             guard reply.contains(where: { $0.dropFirst(4).uppercased() == "STARTTLS" }) else {
                 throw Failure("the server does not offer STARTTLS")
@@ -104,9 +97,18 @@ final class Submission: StreamSocketDelegate {
         try ask("EHLO localhost", "250", .offer)
     }
 
-    func ask(_ command: String, _ code: String, _ next: Step) throws {
+    /// Says who we are, where that is wanted, and whom the message is from.
+    func logIn() throws {
+        guard let next = logins.first else {
+            return try ask("MAIL FROM:<\(sender)>", "250", .sender)
+        }
+        logins.removeFirst()
+        try ask(next.command, next.code, .login, as: next.name)
+    }
+
+    func ask(_ command: String, _ code: String, _ next: Step, as name: String? = nil) throws {
         try socket.write("\(command)\r\n")
-        try awaitReply(code, to: command, next)
+        try awaitReply(code, to: name ?? command, next)
     }
 
     func awaitReply(_ code: String, to asked: String, _ step: Step) throws {
@@ -132,11 +134,13 @@ let usage = """
       --to ADDRESS     whom it is for; may be given several times
       --name NAME      whom the server's certificate has to be made out to; HOST
       --cacert FILE    whom to trust; the system's roots
+      --login NAME     whom to log in as
+      --password-file FILE   the password for that, in the first line
 
-    Nothing of the message is sent before the connection is secure. Exit codes: 0, the server has
-    taken it; 1, it has not, and a line says why; 2, the options make no sense.
+    Nothing of the message or of the login is sent before the connection is secure. Exit codes: 0,
+    the server has taken it; 1, it has not, and a line says why; 2, the options make no sense.
     """
-let options = ["--from", "--to", "--name", "--cacert"]
+let options = ["--from", "--to", "--name", "--cacert", "--login", "--password-file"]
 let program = Program("mail-submit", usage: usage, options: options, words: ["HOST", "PORT"])
 program.main { options in
     let submission = try Submission(options)

@@ -20,6 +20,12 @@ struct MailServer: Sendable, CustomStringConvertible {
             complaint: "the server does not offer STARTTLS"
         ),
         MailServer(
+            description: "offers a login instead",
+            offer: "250-mail\r\n250-AUTH PLAIN LOGIN\r\n250 HELP\r\n",
+            answer: nil,
+            complaint: "the server does not offer STARTTLS"
+        ),
+        MailServer(
             description: "offers and refuses it",
             offer: "250-mail\r\n250 STARTTLS\r\n",
             answer: "454 not now\r\n",
@@ -42,9 +48,13 @@ struct MailServer: Sendable, CustomStringConvertible {
     func refusals(server: MailServer) throws {
         let listener = try BlockingListener()
         let port = try #require(listener.address.port)
+        let password = try ScratchFile(Array("secret\n".utf8))
         let program = try ChildProcess(
             BuiltProduct.path(of: "mail-submit"),
-            ["127.0.0.1", "\(port)", "--from", "a@a.test", "--to", "b@b.test"]
+            [
+                "127.0.0.1", "\(port)", "--from", "a@a.test", "--to", "b@b.test",
+                "--login", "a", "--password-file", password.path,
+            ]
         )
         let peer = try listener.accept()
         try peer.send("220 mail\r\n")

@@ -417,7 +417,7 @@ def probe_upgrades(certificates):
 
 MAIL_SERVER = """
 import asyncio, json, ssl, sys
-from aiosmtpd.smtp import SMTP
+from aiosmtpd.smtp import SMTP, AuthResult
 
 class Handler:
     async def handle_RCPT(self, server, session, envelope, address, options):
@@ -428,17 +428,28 @@ class Handler:
 
     async def handle_DATA(self, server, session, envelope):
         mail = [
-            session.ssl is not None, envelope.mail_from, envelope.rcpt_tos,
+            session.auth_data, session.ssl is not None, envelope.mail_from, envelope.rcpt_tos,
             envelope.content.decode(),
         ]
         print(json.dumps(mail), flush=True)
         return "250 taken as 7"
 
+def check(server, session, envelope, mechanism, data):
+    if (data.login, data.password) != (b"alice", "grün".encode()):
+        return AuthResult(success=False, handled=False)
+    return AuthResult(success=True, auth_data=mechanism)
+
 async def main():
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(*sys.argv[1:])
+    context.load_cert_chain(*sys.argv[1:3])
     loop = asyncio.get_running_loop()
-    make = lambda: SMTP(Handler(), tls_context=context, require_starttls=True, loop=loop)
+    options = {}
+    if sys.argv[3:]:
+        options = {"authenticator": check, "auth_required": True}
+        options["auth_exclude_mechanism"] = sys.argv[3].split()
+    make = lambda: SMTP(
+        Handler(), tls_context=context, require_starttls=True, loop=loop, **options
+    )
     server = await loop.create_server(make, "127.0.0.1", 0)
     print("port", server.sockets[0].getsockname()[1], flush=True)
     await server.serve_forever()
@@ -447,10 +458,12 @@ asyncio.run(main())
 """
 
 
-def mail_server(certificates, name):
-    """aiosmtpd, which takes nothing in clear, and prints what it takes."""
+def mail_server(certificates, name, *excluded):
+    """aiosmtpd, which takes nothing in clear, and prints what it takes.
+
+    With the names of ways to log in, it wants a login by another one."""
     files = certificates(f"server/{name}-chain.pem"), certificates(f"server/{name}.key")
-    return Other(["/usr/bin/python3", "-c", MAIL_SERVER, *files], r"^port ([0-9]+)$")
+    return Other(["/usr/bin/python3", "-c", MAIL_SERVER, *files, *excluded], r"^port ([0-9]+)$")
 
 
 def submit(certificates, port, message, *options, recipients=("b@good.test",)):
@@ -468,6 +481,7 @@ def submit(certificates, port, message, *options, recipients=("b@good.test",)):
 def mail():
     with Certificates() as certificates:
         mail_taken(certificates)
+        mail_logged_in(certificates)
         mail_refused(certificates)
 
 
@@ -479,8 +493,8 @@ def mail_taken(certificates):
         equal((code, complaint), (0, ""), "mail-submit")
         expect(re.fullmatch("secured: TLS 1.3, .*\ntaken: 250 taken as 7\n", said), said)
         mail = json.loads(server.process.stdout.readline())
-        equal(mail[:3], [True, "a@a.test", recipients], "the envelope")
-        equal(mail[3], message.replace("\n", "\r\n"), "the message")
+        equal(mail[:4], [None, True, "a@a.test", recipients], "the envelope")
+        equal(mail[4], message.replace("\n", "\r\n"), "the message")
         for recipients, complaint in (
             (["b@good.test", "nobody@good.test"], "answers RCPT TO:<nobody@good.test> with"),
         ):
@@ -489,6 +503,30 @@ def mail_taken(certificates):
     for options in ((), ("--to", "b@good.test\r\nDATA")):
         found = submit(certificates, "1", message, *options, recipients=())
         equal((found[0], "--to" in found[2]), (2, True), f"no address: {found}")
+
+
+def mail_logged_in(certificates):
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8") as right, \
+            tempfile.NamedTemporaryFile("w") as wrong:
+        print("grün", file=right, flush=True)
+        print("no secret", file=wrong, flush=True)
+        for way, excluded in (("PLAIN", "LOGIN"), ("LOGIN", "PLAIN")):
+            with mail_server(certificates, "good", excluded) as server:
+                login = ("--login", "alice", "--password-file")
+                found = submit(certificates, server.port, "text\n", *login, right.name)
+                equal((found[0], found[2]), (0, ""), f"a login by {way}: {found}")
+                equal(json.loads(server.process.stdout.readline())[:2], [way, True], way)
+                found = submit(certificates, server.port, "text\n", *login, wrong.name)
+                refused = "AUTH PLAIN" if way == "PLAIN" else "the password"
+                complaint = f'the server answers {refused} with "535 '
+                equal((found[0], complaint in found[2]), (1, True), f"a wrong password: {found}")
+                found = submit(certificates, server.port, "text\n")
+                complaint = 'answers MAIL FROM:<a@a.test> with "530 '
+                equal((found[0], complaint in found[2]), (1, True), f"no login: {found}")
+        with mail_server(certificates, "good", "LOGIN PLAIN") as server:
+            found = submit(certificates, server.port, "text\n", *login, right.name)
+            complaint = "the server offers no login by PLAIN or LOGIN"
+            equal((found[0], complaint in found[2]), (1, True), f"no known way: {found}")
 
 
 def mail_refused(certificates):
