@@ -81,14 +81,14 @@ public final class Identity: Sendable {
         password: String? = nil,
         allowsLegacyAlgorithms: Bool = false
     ) throws(IdentityError) {
-        let reader = IdentityReader(
+        var key: [UInt8]?
+        if let privateKeyFile { key = try FileBytes.read(privateKeyFile) }
+        try self.init(
+            certificateChain: FileBytes.read(certificateFile),
+            privateKey: key,
             password: password,
             allowsLegacyAlgorithms: allowsLegacyAlgorithms
         )
-        let certificates = try FileBytes.read(certificateFile)
-        var key: [UInt8]?
-        if let privateKeyFile { key = try FileBytes.read(privateKeyFile) }
-        try self.init(reader.read(certificates: certificates, key: key))
     }
 
     /// Reads a PKCS#12 file's bytes.
@@ -125,11 +125,11 @@ public final class Identity: Sendable {
         password: String? = nil,
         allowsLegacyAlgorithms: Bool = false
     ) throws(IdentityError) {
-        let reader = IdentityReader(
+        try self.init(
+            pkcs12: FileBytes.read(pkcs12File),
             password: password,
             allowsLegacyAlgorithms: allowsLegacyAlgorithms
         )
-        try self.init(reader.read(pkcs12: FileBytes.read(pkcs12File)))
     }
 
     /// The OCSP response that a server staples to its certificate; `nil` for none.

@@ -188,7 +188,7 @@ final class TLSSession: SecurityLayer {
         return encrypt(plaintext).map { .security($0) }
     }
 
-    var initialRecordSize: Int { settings?.limits.initialRecordSize ?? 16_384 }
+    var initialRecordSize: Int { context?.configuration.limits.initialRecordSize ?? 16_384 }
 
     func finish(into output: SecurityOutput) {
         guard let handle else { return }

@@ -12,11 +12,12 @@ struct RecordSize {
     /// So much behind a silence goes in small records.
     static let smallByteCount = 64 * 1024
 
-    static let silence = Duration.seconds(1)
+    /// In nanoseconds.
+    static let silence = 1_000_000_000
 
     private let small: Int
     private var byteCount = 0
-    private var last: MonotonicInstant?
+    private var last = MonotonicInstant(nanoseconds: 0)
 
     init(small: Int = largest) {
         self.small = small
@@ -27,8 +28,17 @@ struct RecordSize {
 
     /// Something is to be sent now.
     mutating func begin(at now: MonotonicInstant) {
-        if let last, now.since(last) >= Self.silence { byteCount = 0 }
+        if now.nanoseconds &- last.nanoseconds >= Self.silence { byteCount = 0 }
         last = now
+    }
+
+    /// Takes note of so much that is to be sent now, if it fits into one record.
+    @inline(__always)
+    mutating func takes(_ count: Int, at now: MonotonicInstant) -> Bool {
+        begin(at: now)
+        guard count <= limit else { return false }
+        note(count)
+        return true
     }
 
     /// A record was made.

@@ -53,7 +53,7 @@ extension StreamSocket {
         let count = reactor.gather.count
         if count > 0 {
             // Without another obstacle it is the same connection still, and open.
-            if obstacles == .isSecured, count <= SecuredStream.recordSize {
+            if obstacles == .isSecured, security.recordSize.takes(count, at: reactor.waitReturned) {
                 sendRecord(of: count, into: output, security, reactor, by: backend)
             } else {
                 flushGathered(reactor)
