@@ -4,6 +4,7 @@ FILTER ?=
 SEEDS ?= 10000
 CYCLES ?= 100000
 SLOW_SECONDS ?= 60
+WORDS ?=
 # What is optional and needs a library: all of it. One set for every target, since another set is
 # another build of everything.
 TRAITS ?= Brotli,IDN,PublicSuffixes,Zstd
@@ -11,7 +12,8 @@ WITH_TRAITS := $(if $(TRAITS),--traits '$(TRAITS)')
 BUILD := swift build $(WITH_TRAITS)
 TEST := swift test $(WITH_TRAITS)
 
-.PHONY: setup demo test check lint format bench docs sanitize storm soak faults budget examples journeys clean
+.PHONY: setup demo test check lint format bench docs sanitize storm soak faults budget examples journeys \
+	compare-curl clean
 
 # Installs the Debian packages that are absent; says so, and does nothing when all are there.
 setup:
@@ -94,6 +96,11 @@ journeys: setup
 	$(BUILD) -c release --product line-chat
 	$(BUILD) -c release --product port-forwarder
 	SLOW_SECONDS=$(SLOW_SECONDS) python3 Tests/Support/journeys.py
+
+# The same command lines with curl and with fetch, on the same servers: WORDS=tls for some of them.
+compare-curl: setup
+	$(BUILD) -c release --product fetch
+	python3 Tests/Support/compare_curl.py .build/release/fetch $(WORDS)
 
 clean:
 	rm -rf .build

@@ -53,6 +53,7 @@ let package = Package(
         .library(name: "TowlineTestKit", targets: ["TowlineTestKit"]),
         .executable(name: "async-echo", targets: ["AsyncEcho"]),
         .executable(name: "echo-server", targets: ["EchoServer"]),
+        .executable(name: "fetch", targets: ["fetch"]),
         .executable(name: "hosted-reactor", targets: ["HostedReactor"]),
         .executable(name: "line-chat", targets: ["LineChat"]),
         .executable(name: "mail-submit", targets: ["MailSubmit"]),
@@ -131,6 +132,12 @@ let package = Package(
             swiftSettings: strict
         ),
 
+        .executableTarget(
+            name: "fetch",
+            dependencies: ["TowlineHTTPClient", "Towline", "TowlineHTTP", "TowlineTLS"],
+            swiftSettings: strict
+        ),
+
         .target(
             name: "ExampleSupport",
             dependencies: ["Towline"],
@@ -161,8 +168,8 @@ let package = Package(
             dependencies: ["Towline", "CLinux"],
             path: "Tests/Support",
             exclude: [
-                "budget.py", "docs.sh", "example_tools.py", "examples.py", "examples_http.py",
-                "examples_tls.py",
+                "budget.py", "compare_cases.py", "compare_curl.py", "compare_servers.py", "docs.sh",
+                "example_tools.py", "examples.py", "examples_http.py", "examples_tls.py",
                 "faults.py", "journeys.py", "leaks.supp", "load.c", "make-certs.sh",
                 "rule-breaker.py", "setup.sh", "threads.supp",
             ],
@@ -196,6 +203,7 @@ let package = Package(
                 "TestSupport",
             ]
         ),
+        tests("FetchTests", ["fetch", "Towline", "TowlineHTTP", "TestSupport"]),
         tests("TidyTests", []),
     ] + examples.map(example)
 )

@@ -24,3 +24,10 @@ if [ ! -d "$modules/tlslite" ]; then
     /usr/bin/python3 -m pip install --quiet --root-user-action=ignore --target "$modules" \
         tlslite-ng==0.8.2 || echo "setup: tlslite-ng cannot be had; the tests with it are left out" >&2
 fi
+
+# A server of many answers, to compare the client with curl on.
+if [ ! -d "$modules/httpbin" ]; then
+    echo "setup: installing httpbin"
+    /usr/bin/python3 -m pip install --quiet --root-user-action=ignore --target "$modules" \
+        httpbin==0.10.4 || echo "setup: httpbin cannot be had; it is left out of compare-curl" >&2
+fi

@@ -10,7 +10,8 @@ import TowlineTestKit
         let web = try SimulatedWeb()
         try web.serve { peer, _ in peer.send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello") }
         let recorder = ExchangeRecorder()
-        web.client.start(HTTPRequest(.get, "http://127.0.0.1/a?b#c"), delegate: recorder)
+        let request = HTTPRequest(.get, "http://127.0.0.1/a?b#c")
+        let exchange = web.client.start(request, delegate: recorder)
         #expect(recorder.events == [], "no callback inside the call")
         try web.turn { recorder.hasEnded }
         #expect(
@@ -21,6 +22,7 @@ import TowlineTestKit
         #expect(recorder.text == "hello")
         #expect(web.seen[0].line == "GET /a?b HTTP/1.1")
         #expect(web.seen[0].head.hasPrefix("GET /a?b HTTP/1.1\r\nHost: 127.0.0.1\r\n"))
+        #expect(String(decoding: exchange.requestHead, as: UTF8.self).hasPrefix(web.seen[0].head))
         try web.end()
     }
 

@@ -27,6 +27,9 @@ public final class HTTPExchange {
     /// The URL that is asked now; `nil` if the one that was given is none.
     public internal(set) var url: HTTPURL?
 
+    /// The head of the current request as it is sent, or was; empty before there is one.
+    public var requestHead: [UInt8] { outgoing?.head ?? [] }
+
     /// For whatever the caller wants to remember of it.
     public var userInfo: Any?
 

@@ -1,0 +1,146 @@
+import Glibc
+import TestSupport
+import Testing
+import Towline
+
+@testable import fetch
+
+/// A server of one connection after the other, each answered by the same bytes.
+private final class CannedServer: Sendable {
+    let port: UInt16
+    private let listener: BlockingListener
+    private let requests: BackgroundWork<[String]>
+
+    init(_ answers: [String]) throws {
+        let listener = try BlockingListener()
+        self.listener = listener
+        port = try #require(listener.address.port)
+        requests = BackgroundWork {
+            try answers.map { answer in
+                let peer = try listener.accept()
+                var head = ""
+                while !head.contains("\r\n\r\n") {
+                    head += String(decoding: try peer.receiveSome(), as: UTF8.self)
+                }
+                try peer.send(answer)
+                return head
+            }
+        }
+    }
+
+    /// What was asked; waits until all answers are given.
+    func heard() throws -> [String] { try requests.value() }
+
+    var url: String { "http://127.0.0.1:\(port)/" }
+}
+
+private func answer(_ body: String, status: String = "200 OK", fields: String = "") -> String {
+    "HTTP/1.1 \(status)\r\n\(fields)Content-Length: \(body.utf8.count)\r\nConnection: close\r\n\r\n"
+        + body
+}
+
+private func run(_ arguments: [String]) throws -> ChildProcess.Exit {
+    let program = try BuiltProduct.path(of: "fetch")
+    return try #require(try ChildProcess.run(program, ["-q"] + arguments))
+}
+
+@Suite("fetch, the program") struct ProgramTests {
+    @Test("What a URL has goes to standard output, and the exit code is 0") func plain() throws {
+        let server = try CannedServer([answer("hello")])
+        let exit = try run([server.url + "a?b", "-H", "X-One: 1", "-A", "me"])
+        #expect(exit.standardOutput == "hello")
+        #expect(exit.standardError == "")
+        #expect(exit.code == 0)
+        let heard = try server.heard()
+        #expect(heard[0].hasPrefix("GET /a?b HTTP/1.1\r\nHost: 127.0.0.1:\(server.port)\r\n"))
+        #expect(heard[0].contains("\r\nUser-Agent: me\r\nAccept: */*\r\nX-One: 1\r\n\r\n"))
+    }
+
+    @Test("A failure is one line, and its number the exit code") func refused() throws {
+        let listener = try BlockingListener()
+        let port = try #require(listener.address.port)
+        listener.close()
+        let exit = try run(["http://127.0.0.1:\(port)/"])
+        #expect(exit.code == 7)
+        #expect(exit.standardOutput == "")
+        #expect(exit.standardError.hasPrefix("fetch: (7) Failed to connect to 127.0.0.1"))
+        #expect(exit.standardError.filter { $0 == "\n" }.count == 1)
+        #expect(try run(["-s", "http://127.0.0.1:\(port)/"]).standardError == "")
+    }
+
+    @Test("A status that counts as a failure ends with 22, and shows no body") func failing() throws
+    {
+        let server = try CannedServer([answer("sorry", status: "404 Not Found")])
+        let exit = try run(["-f", server.url])
+        #expect(exit.code == 22)
+        #expect(exit.standardOutput == "")
+        #expect(exit.standardError == "fetch: (22) The requested URL returned error: 404\n")
+    }
+
+    @Test("A full disk ends with 23, however large the rest is") func fullDisk() throws {
+        let server = try CannedServer([answer(String(repeating: "x", count: 200_000))])
+        let exit = try run(["-o", "/dev/full", server.url])
+        #expect(exit.code == 23)
+        #expect(exit.standardError.contains("No space left on device"))
+    }
+
+    @Test("A part of an answer ends with 18, and is shown") func cut() throws {
+        let server = try CannedServer(["HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"])
+        let exit = try run(["-s", server.url])
+        #expect(exit.code == 18)
+        #expect(exit.standardOutput == "half")
+    }
+
+    @Test("A redirect is followed where that is asked for, and told of") func redirect() throws {
+        let place = "Location: /next\r\n"
+        let server = try CannedServer([
+            answer("", status: "302 Found", fields: place), answer("there"),
+        ])
+        let exit = try run(["-L", "-w", "|%{num_redirects}|%{url_effective}", server.url])
+        #expect(exit.standardOutput == "there|1|\(server.url)next")
+        #expect(try server.heard()[1].hasPrefix("GET /next HTTP/1.1\r\n"))
+    }
+
+    @Test("Told to end in the middle of an answer, it keeps what came and ends with 130")
+    func interrupted() throws {
+        let listener = try BlockingListener()
+        let port = try #require(listener.address.port)
+        let path = "/tmp/towline-fetch-\(getpid())-\(port)"
+        defer { unlink(path) }
+        let program = try ChildProcess(
+            BuiltProduct.path(of: "fetch"),
+            ["-q", "--events", "-o", path, "http://127.0.0.1:\(port)/"]
+        )
+        let peer = try listener.accept()
+        try peer.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
+        let deadline = ContinuousClock.now + .seconds(30)
+        while try !program.hasWritten("didLoad 4"), ContinuousClock.now < deadline {
+            poll(nil, 0, 10)
+        }
+        program.send(signal: SIGINT)
+        #expect(try program.waitForExit()?.code == 130)
+        #expect(try ByteFiles().read(path) == Array("half".utf8))
+    }
+
+    @Test("Each callback is a line of its own where that is asked for") func events() throws {
+        let server = try CannedServer([answer("hello")])
+        let exit = try run(["--events", server.url])
+        #expect(
+            exit.standardError == """
+                event: didConnect new
+                event: didReceiveResponse 200
+                event: didLoad 5
+                event: didFinish
+
+                """
+        )
+    }
+
+    @Test("It says how it is used, and what it is") func help() throws {
+        let exit = try run(["--help"])
+        #expect(exit.code == 0)
+        #expect(exit.standardOutput.contains(" -o, --output <value>\n"))
+        #expect(try run(["-V"]).standardOutput.hasPrefix("fetch "))
+        #expect(try run([]).code == 2)
+    }
+}
