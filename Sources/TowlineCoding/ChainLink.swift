@@ -1,7 +1,7 @@
 /// A stage of a chain, and the one buffer that it decodes into.
 ///
-/// The buffer is filled again only when all of it was taken; so it never grows, and nothing is moved
-/// in it.
+/// The buffer is filled again only when all of it was taken; so it never grows, and nothing is
+/// moved in it.
 final class ChainLink {
     private let coding: ContentCoding
     private let stage: any CodingStage

@@ -5,8 +5,9 @@ protocol CodingStage: AnyObject {
 
     /// Decodes until `input` is taken or `output` is full, and counts both in `step`.
     ///
-    /// If `output` was filled, there may be more to be had without further input. It is never empty.
-    /// What `step` counts when an error is thrown was taken and made in front of what is wrong.
+    /// If `output` was filled, there may be more to be had without further input. It is never
+    /// empty. What `step` counts when an error is thrown was taken and made in front of what is
+    /// wrong.
     func decode(
         _ input: UnsafeRawBufferPointer,
         into output: UnsafeMutableRawBufferPointer,

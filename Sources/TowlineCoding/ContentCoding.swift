@@ -1,14 +1,15 @@
 /// How the bytes of a content were made smaller for the way.
 ///
-/// gzip and deflate are part of every build, Brotli and Zstandard of those with the package's traits
-/// `Brotli` and `Zstd`.
+/// gzip and deflate are part of every build, Brotli and Zstandard of those with the package's
+/// traits `Brotli` and `Zstd`.
 ///
 /// Source: RFC 9110 section 8.4.1; RFC 7932 for Brotli, RFC 8878 and RFC 9659 for Zstandard.
 public enum ContentCoding: String, Sendable, Hashable, CaseIterable {
     /// The format of gzip(1), with a checksum; `x-gzip` is another name of it.
     case gzip
 
-    /// The format of zlib, with a checksum; some senders leave its wrapping away, and are understood.
+    /// The format of zlib, with a checksum; some senders leave its wrapping away, and are
+    /// understood.
     case deflate
 
     /// Brotli, with windows of up to 16 MiB.

@@ -87,9 +87,9 @@ final class InflateStage: CodingStage {
     /// Tells deflate with its wrapping from deflate without.
     ///
     /// The wrapping begins with its method, 8, in the low half of the first byte, the logarithm of
-    /// its window, at most 7, in the high one, and both bytes together are a multiple of 31. Without
-    /// it the content could begin like this only by a stored block with filling that is not zero,
-    /// which nobody writes.
+    /// its window, at most 7, in the high one, and both bytes together are a multiple of 31.
+    /// Without it the content could begin like this only by a stored block with filling that is not
+    /// zero, which nobody writes.
     private func beginDeflate(with first: UInt8, _ second: UInt8) throws(StageFailure) {
         let isWrapped =
             first & 0x0F == 8 && first >> 4 <= 7
