@@ -12,13 +12,13 @@ let strict: [SwiftSetting] = [
 
 /// The files of `Examples`, each the one source of the target with its name.
 let examples = [
-    "AsyncEcho", "Demo", "EchoServer", "FirstClient", "FirstServer", "HostedReactor", "LineChat",
-    "MailSubmit", "NameByHTTP", "PortForwarder", "RawHTTP", "SecureClient", "SecureServer",
-    "TLSProbe",
+    "AsyncEcho", "AsyncFetch", "Demo", "EchoServer", "FirstClient", "FirstServer", "HostedReactor",
+    "LineChat", "MailSubmit", "NameByHTTP", "PortForwarder", "RawHTTP", "SecureClient",
+    "SecureServer", "TLSProbe",
 ]
 
 /// Those that speak HTTP.
-let webExamples = ["NameByHTTP", "RawHTTP"]
+let webExamples = ["AsyncFetch", "NameByHTTP", "RawHTTP"]
 
 /// Those of them that secure connections, and so link OpenSSL.
 let secureExamples =
@@ -52,6 +52,7 @@ let package = Package(
         .library(name: "TowlineTLS", targets: ["TowlineTLS"]),
         .library(name: "TowlineTestKit", targets: ["TowlineTestKit"]),
         .executable(name: "async-echo", targets: ["AsyncEcho"]),
+        .executable(name: "async-fetch", targets: ["AsyncFetch"]),
         .executable(name: "echo-server", targets: ["EchoServer"]),
         .executable(name: "fetch", targets: ["fetch"]),
         .executable(name: "hosted-reactor", targets: ["HostedReactor"]),

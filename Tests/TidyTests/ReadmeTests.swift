@@ -5,7 +5,7 @@ import Testing
 
     @Test(
         "The programs that it shows are the example files themselves",
-        arguments: ["FirstServer", "FirstClient", "SecureServer", "SecureClient"]
+        arguments: ["FirstServer", "FirstClient", "SecureServer", "SecureClient", "AsyncFetch"]
     )
     func programs(name: String) throws {
         let example = try Checkout.text(of: "Examples/\(name).swift")

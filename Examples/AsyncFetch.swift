@@ -1,0 +1,13 @@
+import Towline
+import TowlineHTTP
+import TowlineHTTPClient
+
+let handle = try Reactor.start(Reactor())
+let client = AsyncHTTPClient(on: handle)
+for url in CommandLine.arguments.dropFirst() {
+    let response = try await client.send(HTTPRequest(.get, url))
+    print(response.status, response.url.href)
+    for try await part in response.body { print(String(decoding: part, as: UTF8.self)) }
+}
+handle.stop()
+await handle.ended()
