@@ -43,6 +43,11 @@ public struct HTTPHeaders: Sendable {
         for field in fields { add(field.name, field.value) }
     }
 
+    /// Makes room for so many more fields, whose names and values have so many bytes in all.
+    public mutating func reserveCapacity(fieldCount: Int, byteCount: Int) {
+        reserve(fieldCount: fieldCount, byteCount: byteCount)
+    }
+
     /// How many fields there are.
     public var count: Int { places.count }
 
@@ -77,7 +82,7 @@ public struct HTTPHeaders: Sendable {
     ///
     /// Source: RFC 9110 section 5.6.1.
     public func elements(of name: String) -> [String] {
-        values(of: name).flatMap { ListElements.split($0) }
+        contains(name) ? values(of: name).flatMap { ListElements.split($0) } : []
     }
 
     /// Whether there is a field of this name.

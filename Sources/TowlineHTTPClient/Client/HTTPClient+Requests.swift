@@ -24,14 +24,21 @@ extension HTTPClient {
 
     /// A request on its way.
     func nextHop(_ request: HTTPRequest, keepsCredentials: Bool) throws(HTTPError) -> Hop {
-        let url: HTTPURL
-        do throws(HTTPURLError) {
-            url = try HTTPURL(request.url)
-        } catch {
-            throw .invalidURL(request.url, reason: error.description)
-        }
+        let url = try parsed(request.url)
         let key = key(for: request, url, keepsCredentials: keepsCredentials)
         return Hop(request: request, url: url, key: key, keepsCredentials: keepsCredentials)
+    }
+
+    /// Takes a URL apart, unless it is the one of the request before.
+    private func parsed(_ text: String) throws(HTTPError) -> HTTPURL {
+        if let lastURL, lastURL.text == text { return lastURL.url }
+        do throws(HTTPURLError) {
+            let url = try HTTPURL(text)
+            lastURL = (text, url)
+            return url
+        } catch {
+            throw .invalidURL(text, reason: error.description)
+        }
     }
 
     /// What leads to a tunnel's other end: there is nothing to send.
@@ -180,10 +187,12 @@ extension HTTPClient {
     private func headers(of hop: Hop, expectsContinue: Bool, decodes: Bool) -> HTTPHeaders {
         let request = hop.request
         var headers = HTTPHeaders()
+        let isPlain = request.headers.isEmpty && request.omittedHeaders.isEmpty
+        headers.reserveCapacity(fieldCount: request.headers.count + 6, byteCount: 256)
         func add(_ name: String, _ value: @autoclosure () -> String?) {
-            guard !request.headers.contains(name), !request.omits(name), let value = value() else {
-                return
-            }
+            guard isPlain || !request.headers.contains(name) && !request.omits(name),
+                let value = value()
+            else { return }
             headers.add(name, value)
         }
         add("Host", hop.url.authority)

@@ -20,10 +20,12 @@ public final class HTTPClient {
     }
 
     let pool: HTTPPool
+    /// The URL that was taken apart last, since the next request may well ask for the same.
+    var lastURL: (text: String, url: HTTPURL)?
     private var ownResolver: (any Resolver)?
 
     /// Those under way; each is held until its end.
-    private(set) var exchanges: [ObjectIdentifier: HTTPExchange] = [:]
+    private(set) var exchanges: [HTTPExchange] = []
 
     /// Set while exchanges are under way; see ``EndWatch``.
     private var endWatch: Reactor.Timer?
@@ -121,7 +123,8 @@ public final class HTTPClient {
     public var exchangeCount: Int { exchanges.count }
 
     private func start(_ exchange: HTTPExchange) -> HTTPExchange {
-        exchanges[ObjectIdentifier(exchange)] = exchange
+        exchange.place = exchanges.count
+        exchanges.append(exchange)
         if endWatch == nil { watchForEnd() }
         exchange.begin()
         if reactorIsEnding { reactorHasEnded() }
@@ -129,7 +132,12 @@ public final class HTTPClient {
     }
 
     func forget(_ exchange: HTTPExchange) {
-        exchanges[ObjectIdentifier(exchange)] = nil
+        // The last one takes its place.
+        let last = exchanges.removeLast()
+        if last !== exchange {
+            last.place = exchange.place
+            exchanges[exchange.place] = last
+        }
         guard exchanges.isEmpty else { return }
         endWatchNumber += 1
         endWatch?.cancel()
@@ -149,7 +157,7 @@ public final class HTTPClient {
     /// No callback comes from a turn any more: whoever still waits for one gets it now.
     fileprivate func reactorHasEnded() {
         reactorIsEnding = true
-        for exchange in Array(exchanges.values) { exchange.endWithReactor() }
+        for exchange in exchanges { exchange.endWithReactor() }
     }
 
     /// What looks names up for this client.

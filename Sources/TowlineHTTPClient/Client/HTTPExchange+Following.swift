@@ -1,3 +1,4 @@
+internal import Towline
 internal import TowlineHTTP
 
 /// What a response leads to.
@@ -15,7 +16,8 @@ enum FollowUp {
 extension HTTPExchange {
     /// Decides what a final head leads to; may ask the delegate, who may do anything.
     func decide(_ head: HTTPResponseHead, isReused: Bool) -> FollowUp {
-        guard let hop, let outgoing else { return .show }
+        // Most responses lead nowhere else.
+        guard head.status >= 300, let hop, let outgoing else { return .show }
         if RetryRules.shouldAskElsewhere(head, hop, isReused: isReused) {
             var next = hop
             next.wasRepeated = true
@@ -64,7 +66,7 @@ extension HTTPExchange {
         guard !hasEnded else { return .show }
         guard request.body.isReplayable else { throw .bodyNotReplayable }
         metrics.redirectCount += 1
-        metrics.lastHopBegan = elapsed
+        metrics.lastHopBeganAt = client.reactor.now
         return .next(
             try client.nextHop(request, keepsCredentials: keeps || policy.keepsCredentials)
         )

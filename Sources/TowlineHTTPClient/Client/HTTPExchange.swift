@@ -14,7 +14,7 @@ public final class HTTPExchange {
         /// Nothing was asked for yet, or the next hop is being prepared.
         case between
         /// Among those who wait for a connection of this pool.
-        case waiting(HTTPPool, PoolKey)
+        case waiting(HTTPPool, HTTPPool.Group)
         /// This connection serves it.
         case active(HTTPConnection)
         /// Its last callback has been called, or is about to be.
@@ -36,18 +36,20 @@ public final class HTTPExchange {
     /// Held until the end.
     let client: HTTPClient
 
-    private weak var delegate: (any HTTPExchangeDelegate)?
-    var keptDelegate: (any HTTPExchangeDelegate)?
+    /// Where the client holds it.
+    @exclusivity(unchecked) var place = 0
 
-    private(set) var phase = Phase.between
-    var hop: Hop?
+    @exclusivity(unchecked) private weak var delegate: (any HTTPExchangeDelegate)?
+    @exclusivity(unchecked) var keptDelegate: (any HTTPExchangeDelegate)?
+
+    @exclusivity(unchecked) private(set) var phase = Phase.between
+    @exclusivity(unchecked) var hop: Hop?
     /// What the current hop sends.
-    var outgoing: OutgoingRequest?
-    var metrics = HTTPMetrics()
-    let began: MonotonicInstant
+    @exclusivity(unchecked) var outgoing: OutgoingRequest?
+    @exclusivity(unchecked) var metrics: HTTPMetrics
 
     /// Why it has ended, until that is told.
-    private var lateError: HTTPError?
+    @exclusivity(unchecked) private var lateError: HTTPError?
 
     /// Whether the caller holds content back.
     public private(set) var isSuspended = false
@@ -56,10 +58,10 @@ public final class HTTPExchange {
     var bodyPull: BodyPull?
 
     /// The connection that was made for it and is not ready yet.
-    private var sponsored: HTTPConnection?
+    @exclusivity(unchecked) private var sponsored: HTTPConnection?
 
-    private var waitTimer: Reactor.Timer?
-    private var totalTimer: Reactor.Timer?
+    @exclusivity(unchecked) private var waitTimer: Reactor.Timer?
+    @exclusivity(unchecked) private var totalTimer: Reactor.Timer?
 
     /// Whether the connection itself is what is asked for.
     let isTunnel: Bool
@@ -74,7 +76,7 @@ public final class HTTPExchange {
         self.isTunnel = isTunnel
         self.client = client
         self.delegate = delegate
-        began = client.reactor.now
+        metrics = HTTPMetrics(began: client.reactor.now)
     }
 
     /// Whether its last callback has been called, or will be without anything else before it.
@@ -156,8 +158,8 @@ public final class HTTPExchange {
     }
 
     /// The pool has no connection for it yet.
-    func isWaiting(in pool: HTTPPool, for key: PoolKey) {
-        phase = .waiting(pool, key)
+    func isWaiting(in pool: HTTPPool, for group: HTTPPool.Group) {
+        phase = .waiting(pool, group)
         guard let limit = timeouts.connect else { return }
         waitTimer = client.reactor.schedule(after: limit) { [weak self] in
             guard let self else { return }
@@ -247,7 +249,7 @@ public final class HTTPExchange {
         switch last {
         case .ended: return false
         case .between: break
-        case .waiting(let pool, let key): pool.withdraw(self, for: key)
+        case .waiting(let pool, let group): pool.withdraw(self, from: group)
         case .active(let connection): connection.abandon(self)
         }
         waitTimer?.cancel()
@@ -257,7 +259,7 @@ public final class HTTPExchange {
         sponsored = nil
         bodyPull?.cancel()
         bodyPull = nil
-        metrics.total = elapsed
+        metrics.endedAt = client.reactor.now
         return true
     }
 
@@ -272,8 +274,6 @@ public final class HTTPExchange {
     var needsNewConnection: Bool { hop?.needsNewConnection == true }
 
     var timeouts: HTTPTimeouts { request.timeouts ?? client.configuration.timeouts }
-
-    var elapsed: Duration { client.reactor.now.since(began) }
 
     var currentDelegate: (any HTTPExchangeDelegate)? { keptDelegate ?? delegate }
 

@@ -72,7 +72,7 @@ struct HTTP1Dialogue {
     ///   - status: Its status code.
     ///   - closes: Whether the server says that it will close.
     /// - Returns: Whether the rest of the body is not to be sent.
-    mutating func receivedHead(status: Int, closes: Bool) -> Bool {
+    mutating func receivedHead(status: Int, closes: @autoclosure () -> Bool) -> Bool {
         receiving = .body
         switch sending {
         case .sent, .stopped:
@@ -82,7 +82,7 @@ struct HTTP1Dialogue {
             sending = .stopped
             return true
         case .sending:
-            guard status >= 300 || closes else { return false }
+            guard status >= 300 || closes() else { return false }
             sending = .stopped
             return true
         }

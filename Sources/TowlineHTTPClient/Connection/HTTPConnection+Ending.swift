@@ -88,14 +88,15 @@ extension HTTPConnection {
         lastProgress = reactor.now
         let (limit, _) = currentLimit
         guard let limit else { return }
-        let deadline = lastProgress.advanced(by: limit)
         // A deadline that moves away costs nothing: the timer looks again when it fires.
+        if watch != nil, limit >= watchLimit { return }
+        let deadline = lastProgress.advanced(by: limit)
         guard watch == nil || deadline < watchDeadline else { return }
-        arm(deadline)
+        arm(deadline, limit)
     }
 
-    private func arm(_ deadline: MonotonicInstant) {
-        watchDeadline = deadline
+    private func arm(_ deadline: MonotonicInstant, _ limit: Duration) {
+        (watchDeadline, watchLimit) = (deadline, limit)
         watch?.cancel()
         watch = reactor.schedule(after: deadline.since(reactor.now)) { [weak self] in
             self?.watchFired()
@@ -107,7 +108,7 @@ extension HTTPConnection {
         let (limit, phase) = currentLimit
         guard let limit else { return }
         let deadline = lastProgress.advanced(by: limit)
-        guard deadline <= reactor.now else { return arm(deadline) }
+        guard deadline <= reactor.now else { return arm(deadline, limit) }
         guard let phase else { return close() }
         if dialogue.sending == .waitingForContinue { return sendBody() }
         fail(.timeout(phase))

@@ -129,7 +129,7 @@ extension HTTPConnection {
         guard let client else { return }
         guard key.scheme == .https else { return isOpen() }
         phase = .opening(.securing)
-        let settings = pool.tls(for: key) { client.tlsSettings(for: key) }
+        let settings = pool.tls(for: group) { client.tlsSettings(for: key) }
         let limit = sponsor?.timeouts.tls ?? client.configuration.timeouts.tls
         try socket.startTLS(settings, timeout: limit)
     }

@@ -106,10 +106,9 @@ extension HTTPConnection {
 
     private func receiveHead(_ head: HTTPResponseHead) {
         response = head
-        let closes = !ReuseRules.isKept(head)
-        _ = dialogue.receivedHead(status: head.status, closes: closes)
+        _ = dialogue.receivedHead(status: head.status, closes: !ReuseRules.isKept(head))
         guard let exchange else { return }
-        exchange.metrics.responseBegan = exchange.elapsed
+        exchange.metrics.responseBeganAt = lastProgress
         let followUp = exchange.decide(head, isReused: useCount > 1)
         // The question that it may ask may have been answered by a cancel.
         guard self.exchange === exchange else { return }
@@ -255,10 +254,7 @@ extension HTTPConnection {
     }
 
     private var mayServeAgain: Bool {
-        guard dialogue.sentInFull, !hasStrayBytes, parser.allowsReuse, !requestCloses,
-            let response
-        else { return false }
-        return ReuseRules.isKept(response)
+        dialogue.sentInFull && !hasStrayBytes && !requestCloses && parser.allowsReuse
     }
 
     /// The stream is the caller's from now on.

@@ -32,65 +32,71 @@ final class HTTPConnection: StreamSocketTLSDelegate {
         case securing
     }
 
-    let key: PoolKey
+    let group: HTTPPool.Group
     let pool: HTTPPool
     let socket: StreamSocket
     let reactor: Reactor
 
-    var phase = Phase.opening(.lookingUp)
+    // Touched by the reactor's thread only, and no access spans a callback, so that the checks of the
+    // runtime would find nothing.
+
+    @exclusivity(unchecked) var phase = Phase.opening(.lookingUp)
 
     /// Held while it is opened or busy, so that its settings are there.
-    var client: HTTPClient?
+    @exclusivity(unchecked) var client: HTTPClient?
 
     /// For whom it is opened.
-    var sponsor: HTTPExchange?
+    @exclusivity(unchecked) var sponsor: HTTPExchange?
 
     /// Answers of a lookup find their way by it.
-    var ticket: LookupTicket?
-    var triedHost = ""
+    @exclusivity(unchecked) var ticket: LookupTicket?
+    @exclusivity(unchecked) var triedHost = ""
     /// Whether the addresses that are connected to were looked up.
-    var isLookedUp = false
+    @exclusivity(unchecked) var isLookedUp = false
     /// The tunnel that is being asked for.
-    var tunnel: TunnelOpening?
+    @exclusivity(unchecked) var tunnel: TunnelOpening?
     /// What came through a tunnel before anything was sent.
-    var tunnelLeftover: [UInt8] = []
+    @exclusivity(unchecked) var tunnelLeftover: [UInt8] = []
 
     /// How many exchanges it has served, the current one included.
-    var useCount = 0
+    @exclusivity(unchecked) var useCount = 0
+    @exclusivity(unchecked) private var localAddress: SocketAddress?
 
     // What the current exchange needs.
 
     /// Whom it serves; `nil` while it only drains.
-    var exchange: HTTPExchange?
-    var parser: HTTP1Parser
-    var dialogue = HTTP1Dialogue(hasBody: false, waitsForContinue: false)
-    var source: BodySource?
-    var outstandingPieceCount = 0
-    var isPumping = false
-    var sourceHasEnded = false
-    var sentAtStart = 0
-    var owesConnectNotice = false
-    var requestCloses = false
-    var response: HTTPResponseHead?
-    var decoding: ContentDecoding?
+    @exclusivity(unchecked) var exchange: HTTPExchange?
+    @exclusivity(unchecked) var parser: HTTP1Parser
+    @exclusivity(unchecked) var dialogue = HTTP1Dialogue(hasBody: false, waitsForContinue: false)
+    @exclusivity(unchecked) var source: BodySource?
+    @exclusivity(unchecked) var outstandingPieceCount = 0
+    @exclusivity(unchecked) var isPumping = false
+    @exclusivity(unchecked) var sourceHasEnded = false
+    @exclusivity(unchecked) var sentAtStart = 0
+    @exclusivity(unchecked) var owesConnectNotice = false
+    @exclusivity(unchecked) var requestCloses = false
+    @exclusivity(unchecked) var response: HTTPResponseHead?
+    @exclusivity(unchecked) var decoding: ContentDecoding?
     /// Coded bytes that came with others and that the caller has not let come yet.
-    var heldBody: [UInt8] = []
+    @exclusivity(unchecked) var heldBody: [UInt8] = []
     /// Bytes behind the end of the response.
-    var hasStrayBytes = false
+    @exclusivity(unchecked) var hasStrayBytes = false
     /// How many bytes of a body that nobody wants may still come.
-    var drainAllowance = 0
+    @exclusivity(unchecked) var drainAllowance = 0
     /// What follows when the rest of the body is drained.
-    var afterDrain: (() -> Void)?
+    @exclusivity(unchecked) var afterDrain: (() -> Void)?
 
     /// Facts of the connection, for each exchange that it serves.
-    var times = OpeningTimes()
+    @exclusivity(unchecked) var times = OpeningTimes()
 
     // The one timer of a connection: what it watches for depends on what is under way.
 
-    var watch: Reactor.Timer?
-    var watchDeadline = MonotonicInstant.distantFuture
-    var lastProgress = MonotonicInstant(nanoseconds: 0)
-    var idleLimit = Duration.zero
+    @exclusivity(unchecked) var watch: Reactor.Timer?
+    @exclusivity(unchecked) var watchDeadline = MonotonicInstant.distantFuture
+    /// The limit that the timer was set for; one that is no shorter needs no other.
+    @exclusivity(unchecked) var watchLimit = Duration.zero
+    @exclusivity(unchecked) var lastProgress = MonotonicInstant(nanoseconds: 0)
+    @exclusivity(unchecked) var idleLimit = Duration.zero
 
     /// When the steps of opening were done.
     struct OpeningTimes {
@@ -100,8 +106,8 @@ final class HTTPConnection: StreamSocketTLSDelegate {
         var secured: MonotonicInstant?
     }
 
-    init(key: PoolKey, client: HTTPClient, pool: HTTPPool) {
-        self.key = key
+    init(group: HTTPPool.Group, client: HTTPClient, pool: HTTPPool) {
+        self.group = group
         self.client = client
         self.pool = pool
         reactor = client.reactor
@@ -109,6 +115,8 @@ final class HTTPConnection: StreamSocketTLSDelegate {
         let configuration = client.configuration
         parser = HTTP1Parser(profile: configuration.profile, limits: configuration.limits)
     }
+
+    var key: PoolKey { group.key }
 
     var isIdle: Bool { if case .idle = phase { true } else { false } }
 
@@ -120,7 +128,6 @@ final class HTTPConnection: StreamSocketTLSDelegate {
 
     /// Sends the request of an exchange; nobody is called back from within.
     func serve(_ exchange: HTTPExchange, for client: HTTPClient) {
-        guard let hop = exchange.hop else { return }
         self.client = client
         phase = .busy
         useCount += 1
@@ -128,39 +135,39 @@ final class HTTPConnection: StreamSocketTLSDelegate {
         exchange.isServed(by: self)
         owesConnectNotice = true
         // A tunnel is handed over as it is.
-        guard let outgoing = exchange.outgoing else { return note(exchange) }
-        beginMessage(hop, outgoing)
-        note(exchange)
+        guard let outgoing = exchange.outgoing else { return note(exchange, at: reactor.now) }
+        beginMessage(exchange, outgoing)
         send(outgoing)
         progressed()
+        note(exchange, at: lastProgress)
     }
 
-    private func beginMessage(_ hop: Hop, _ outgoing: OutgoingRequest) {
+    private func beginMessage(_ exchange: HTTPExchange, _ outgoing: OutgoingRequest) {
         response = nil
         decoding = nil
         hasStrayBytes = false
         requestCloses = outgoing.closes
-        let allowsHTTP09 = client?.configuration.allowsHTTP09 == true && useCount == 1
+        let allowsHTTP09 = useCount == 1 && client?.configuration.allowsHTTP09 == true
         parser.begin(
             HTTP1Parser.Expectation(
-                method: hop.request.method,
-                isUpgrade: !hop.request.upgrade.isEmpty,
+                method: exchange.hop?.request.method ?? .get,
+                isUpgrade: exchange.hop?.request.upgrade.isEmpty == false,
                 allowsHTTP09: allowsHTTP09
             )
         )
     }
 
     /// Tells the exchange's metrics what is known of the connection.
-    private func note(_ exchange: HTTPExchange) {
+    private func note(_ exchange: HTTPExchange, at now: MonotonicInstant) {
         exchange.metrics.requestCount += 1
         exchange.metrics.isReused = useCount > 1
         exchange.metrics.remoteAddress = socket.remoteAddress
-        exchange.metrics.requestBegan = exchange.elapsed
+        exchange.metrics.requestBeganAt = now
         guard useCount == 1 else { return }
         exchange.metrics.connectionCount += 1
-        exchange.metrics.lookedUp = times.lookedUp?.since(exchange.began)
-        exchange.metrics.connected = times.connected?.since(exchange.began)
-        exchange.metrics.secured = times.secured?.since(exchange.began)
+        exchange.metrics.lookedUpAt = times.lookedUp
+        exchange.metrics.connectedAt = times.connected
+        exchange.metrics.securedAt = times.secured
     }
 
     /// Tells the exchange that it has a connection, if that was not told yet.
@@ -170,14 +177,16 @@ final class HTTPConnection: StreamSocketTLSDelegate {
         guard owesConnectNotice else { return exchange != nil }
         owesConnectNotice = false
         guard let exchange else { return false }
+        // What does not change is asked of the system once.
+        if localAddress == nil { localAddress = socket.localAddress }
         let facts = HTTPConnectionFacts(
             remoteAddress: socket.remoteAddress,
-            localAddress: socket.localAddress,
+            localAddress: localAddress,
             isReused: useCount > 1,
-            tls: socket.tlsInfo,
+            tls: key.scheme == .https ? socket.tlsInfo : nil,
             applicationProtocol: "http/1.1"
         )
-        exchange.metrics.localAddress = facts.localAddress
+        exchange.metrics.localAddress = localAddress
         return exchange.tell { try $0.exchange(exchange, didConnect: facts) }
     }
 

@@ -26,24 +26,37 @@ public struct HTTPMetrics: Sendable {
     public internal(set) var decodedByteCount: UInt64 = 0
 
     /// When the name was looked up.
-    public internal(set) var lookedUp: Duration?
+    public var lookedUp: Duration? { lookedUpAt?.since(began) }
     /// When the connection was there.
-    public internal(set) var connected: Duration?
+    public var connected: Duration? { connectedAt?.since(began) }
     /// When it was secure.
-    public internal(set) var secured: Duration?
+    public var secured: Duration? { securedAt?.since(began) }
     /// When the last request began to be sent.
-    public internal(set) var requestBegan: Duration?
+    public var requestBegan: Duration? { requestBeganAt?.since(began) }
     /// When its response began to arrive.
-    public internal(set) var responseBegan: Duration?
+    public var responseBegan: Duration? { responseBeganAt?.since(began) }
     /// When the last hop began; the time of the redirects.
-    public internal(set) var lastHopBegan: Duration = .zero
+    public var lastHopBegan: Duration { lastHopBeganAt?.since(began) ?? .zero }
     /// The whole.
-    public internal(set) var total: Duration = .zero
+    public var total: Duration { endedAt?.since(began) ?? .zero }
 
     /// Whom the last request was sent to.
     public internal(set) var remoteAddress: SocketAddress?
     /// From where.
     public internal(set) var localAddress: SocketAddress?
 
-    init() {}
+    // Readings of the reactor's clock; what they are from the start on is worked out for whoever asks.
+
+    private let began: MonotonicInstant
+    var lookedUpAt: MonotonicInstant?
+    var connectedAt: MonotonicInstant?
+    var securedAt: MonotonicInstant?
+    var requestBeganAt: MonotonicInstant?
+    var responseBeganAt: MonotonicInstant?
+    var lastHopBeganAt: MonotonicInstant?
+    var endedAt: MonotonicInstant?
+
+    init(began: MonotonicInstant) {
+        self.began = began
+    }
 }

@@ -3,20 +3,25 @@ internal import TowlineTLS
 
 /// The connections of a client, and who waits for one.
 final class HTTPPool {
-    /// What there is for one key.
-    private struct Group {
+    /// What there is for one key; connections hold theirs, so that nothing is looked up for them.
+    final class Group {
+        let key: PoolKey
         /// Those that serve nobody; the one used last comes last.
-        var idle: [HTTPConnection] = []
+        fileprivate var idle: [HTTPConnection] = []
         /// Who waits, first come first served.
-        var waiters: [HTTPExchange] = []
+        fileprivate var waiters: [HTTPExchange] = []
         /// Connections under way, busy and idle ones.
-        var count = 0
+        fileprivate var count = 0
         /// Those under way.
-        var pendingCount = 0
+        fileprivate var pendingCount = 0
         /// Built once for all connections of the key, with the tickets of their sessions.
-        var tls: TLSConfiguration?
+        fileprivate var tls: TLSConfiguration?
 
-        var isUnused: Bool { count == 0 && waiters.isEmpty }
+        fileprivate init(_ key: PoolKey) {
+            self.key = key
+        }
+
+        fileprivate var isUnused: Bool { count == 0 && waiters.isEmpty }
     }
 
     private var groups: [PoolKey: Group] = [:]
@@ -35,46 +40,51 @@ final class HTTPPool {
     /// Gives the exchange a connection that serves nobody; else it waits for one, and one more is
     /// made if there may be.
     func admit(_ exchange: HTTPExchange, for key: PoolKey, of client: HTTPClient) {
-        if !exchange.needsNewConnection, let connection = takeIdle(key) {
+        let group = group(for: key)
+        if !exchange.needsNewConnection, let connection = takeIdle(of: group) {
             connection.serve(exchange, for: client)
             return
         }
         // Those that are kept may be as stale as the one that failed, and would take up its place.
-        if exchange.needsNewConnection { closeIdle(of: key) }
-        groups[key, default: Group()].waiters.append(exchange)
-        exchange.isWaiting(in: self, for: key)
-        openIfNeeded(for: key, of: client)
+        if exchange.needsNewConnection { closeIdle(of: group) }
+        group.waiters.append(exchange)
+        exchange.isWaiting(in: self, for: group)
+        openIfNeeded(for: group, of: client)
+    }
+
+    private func group(for key: PoolKey) -> Group {
+        if let group = groups[key] { return group }
+        let group = Group(key)
+        groups[key] = group
+        return group
     }
 
     /// Takes an exchange out of the queue.
-    func withdraw(_ exchange: HTTPExchange, for key: PoolKey) {
-        guard let index = groups[key]?.waiters.firstIndex(where: { $0 === exchange }) else {
-            return
-        }
-        groups[key]?.waiters.remove(at: index)
+    func withdraw(_ exchange: HTTPExchange, from group: Group) {
+        guard let index = group.waiters.firstIndex(where: { $0 === exchange }) else { return }
+        group.waiters.remove(at: index)
         // One that was on its way for it goes to the next who waits, and to nobody otherwise.
-        if groups[key]?.waiters.isEmpty == true { abandonPending(key) }
-        dropIfUnused(key)
+        if group.waiters.isEmpty { abandonPending(of: group) }
+        dropIfUnused(group)
     }
 
     /// One more connection for those who wait, if some have none under way and there may be more.
-    private func openIfNeeded(for key: PoolKey, of client: HTTPClient) {
-        guard !client.reactorIsEnding, let group = groups[key],
-            group.pendingCount < group.waiters.count,
+    private func openIfNeeded(for group: Group, of client: HTTPClient) {
+        guard !client.reactorIsEnding, group.pendingCount < group.waiters.count,
             group.count < max(1, client.configuration.connectionsPerKey)
         else { return }
-        let connection = HTTPConnection(key: key, client: client, pool: self)
+        let connection = HTTPConnection(group: group, client: client, pool: self)
         connections[ObjectIdentifier(connection)] = connection
-        groups[key]?.count += 1
-        groups[key]?.pendingCount += 1
         let sponsor = group.waiters[group.pendingCount]
+        group.count += 1
+        group.pendingCount += 1
         sponsor.isSponsor(of: connection)
         connection.open(for: sponsor)
     }
 
-    private func abandonPending(_ key: PoolKey) {
-        for connection in connections.values where connection.key == key && connection.isPending {
-            connection.close()
+    private func abandonPending(of group: Group) {
+        for connection in connections.values where connection.group === group {
+            if connection.isPending { connection.close() }
         }
     }
 
@@ -82,17 +92,17 @@ final class HTTPPool {
 
     /// A connection is made, or has served its exchange, and may serve another.
     func isReady(_ connection: HTTPConnection, wasPending: Bool, client: HTTPClient) {
-        let key = connection.key
-        if wasPending { groups[key]?.pendingCount -= 1 }
-        if let exchange = takeWaiter(key, isNew: wasPending) {
+        let group = connection.group
+        if wasPending { group.pendingCount -= 1 }
+        if let exchange = takeWaiter(of: group, isNew: wasPending) {
             connection.serve(exchange, for: client)
             return
         }
-        guard groups[key]?.waiters.isEmpty == true else {
+        guard group.waiters.isEmpty else {
             // Who waits needs a new one, and this one's place for it.
             return connection.close()
         }
-        groups[key]?.idle.append(connection)
+        group.idle.append(connection)
         idleCount += 1
         connection.becomeIdle(for: client.configuration.idleTime)
         idleOrder.append((ObjectIdentifier(connection), connection.useCount))
@@ -104,15 +114,15 @@ final class HTTPPool {
     func isGone(_ connection: HTTPConnection, was phase: HTTPConnection.Phase, client: HTTPClient?)
     {
         guard connections.removeValue(forKey: ObjectIdentifier(connection)) != nil else { return }
-        let key = connection.key
-        groups[key]?.count -= 1
+        let group = connection.group
+        group.count -= 1
         switch phase {
-        case .opening: groups[key]?.pendingCount -= 1
+        case .opening: group.pendingCount -= 1
         case .idle: removeIdle(connection)
         case .busy, .closed: break
         }
-        if let client { openIfNeeded(for: key, of: client) }
-        dropIfUnused(key)
+        if let client { openIfNeeded(for: group, of: client) }
+        dropIfUnused(group)
     }
 
     /// Closes those that serve nobody.
@@ -123,42 +133,42 @@ final class HTTPPool {
     /// Connections made under other settings serve nobody new.
     func configurationChanged() {
         closeIdle()
-        for key in groups.keys { groups[key]?.tls = nil }
+        for group in groups.values { group.tls = nil }
     }
 
-    /// The settings for connections of this key, which share what they cost to build.
-    func tls(for key: PoolKey, make: () -> TLSConfiguration) -> TLSConfiguration {
-        if let made = groups[key]?.tls { return made }
+    /// The settings for connections of a group, which share what they cost to build.
+    func tls(for group: Group, make: () -> TLSConfiguration) -> TLSConfiguration {
+        if let made = group.tls { return made }
         let made = make()
-        groups[key]?.tls = made
+        group.tls = made
         return made
     }
 
     // MARK: Helpers
 
-    /// The one used last that is still healthy.
-    private func takeIdle(_ key: PoolKey) -> HTTPConnection? {
-        guard let connection = groups[key]?.idle.popLast() else { return nil }
+    /// The one used last.
+    private func takeIdle(of group: Group) -> HTTPConnection? {
+        guard let connection = group.idle.popLast() else { return nil }
         idleCount -= 1
         return connection
     }
 
     /// The first who waits and does with such a connection.
-    private func takeWaiter(_ key: PoolKey, isNew: Bool) -> HTTPExchange? {
-        guard let waiters = groups[key]?.waiters,
-            let index = waiters.firstIndex(where: { isNew || !$0.needsNewConnection })
+    private func takeWaiter(of group: Group, isNew: Bool) -> HTTPExchange? {
+        guard !group.waiters.isEmpty,
+            let index = group.waiters.firstIndex(where: { isNew || !$0.needsNewConnection })
         else { return nil }
-        return groups[key]?.waiters.remove(at: index)
+        return group.waiters.remove(at: index)
     }
 
-    private func closeIdle(of key: PoolKey) {
-        for connection in groups[key]?.idle ?? [] { connection.close() }
+    private func closeIdle(of group: Group) {
+        for connection in group.idle { connection.close() }
     }
 
     private func removeIdle(_ connection: HTTPConnection) {
-        guard let index = groups[connection.key]?.idle.lastIndex(where: { $0 === connection })
-        else { return }
-        groups[connection.key]?.idle.remove(at: index)
+        let group = connection.group
+        guard let index = group.idle.lastIndex(where: { $0 === connection }) else { return }
+        group.idle.remove(at: index)
         idleCount -= 1
     }
 
@@ -180,9 +190,10 @@ final class HTTPPool {
         }
     }
 
-    private func dropIfUnused(_ key: PoolKey) {
+    private func dropIfUnused(_ group: Group) {
         // The tickets of a place that nobody is connected to are kept for a while by being few.
-        guard groups[key]?.isUnused == true else { return }
-        if groups[key]?.tls == nil || groups.count > 256 { groups[key] = nil }
+        guard group.isUnused, group.tls == nil || groups.count > 256 else { return }
+        // Another one may have taken its place already.
+        if groups[group.key] === group { groups[group.key] = nil }
     }
 }
