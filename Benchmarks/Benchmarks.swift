@@ -7,11 +7,12 @@ internal import Glibc
 @main
 enum Benchmarks {
     static let usage = """
-        usage: Benchmarks echo|tls|http [OPTION]...
+        usage: Benchmarks echo|tls|http|parser [OPTION]...
 
-          echo   an echo through the delegate, against a bare epoll loop and Dispatch sources
-          tls    the same over TLS, and handshakes, against OpenSSL driven by hand
-          http   a GET over kept connections, against the least client in C and libcurl
+          echo    an echo through the delegate, against a bare epoll loop and Dispatch sources
+          tls     the same over TLS, and handshakes, against OpenSSL driven by hand
+          http    a GET over kept connections, against the least client in C and libcurl
+          parser  responses of HTTP/1, and how many bytes of them a core parses
 
         "Benchmarks echo --help" has its options. Nothing but the loopback interface is used.
         """
@@ -40,6 +41,8 @@ enum Benchmarks {
             try ClientCommand.run(words.dropFirst())
         case ServeCommand.name:
             try ServeCommand.run(words.dropFirst())
+        case ParserCommand.name:
+            try ParserCommand.run(words.dropFirst())
         case "--help":
             print(usage)
         case let word?:

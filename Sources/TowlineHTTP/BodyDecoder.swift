@@ -93,12 +93,22 @@ struct BodyDecoder {
                     return nil
                 }
             case .size, .sizeEnd, .sizeLineFeed, .dataReturn, .dataLineFeed:
+                skipUsualFrame(in: text, from: &offset)
+                guard state != .data, state != .trailers else {
+                    if state == .trailers { beginTrailers(at: origin + offset) }
+                    continue
+                }
                 guard offset < text.byteCount else { return nil }
                 try take(text.byte(at: offset), at: origin + offset)
                 offset += 1
                 if state == .trailers { beginTrailers(at: origin + offset) }
             }
         }
+    }
+
+    /// Takes note of bytes of the body that were found elsewhere.
+    mutating func count(earlierByteCount: Int) {
+        byteCount += earlierByteCount
     }
 
     private mutating func end() -> HTTP1Event {
@@ -119,6 +129,43 @@ struct BodyDecoder {
     private mutating func beginTrailers(at origin: Int) {
         let room = rules.limits.trailers
         trailers = SectionReader(FieldSection(.trailers, origin: origin, room: room, rules: rules))
+    }
+
+    /// Reads the line end behind a chunk and the size line of the next one at once, as far as they
+    /// are there and are digits alone; what is not, is left to be taken byte by byte.
+    @inline(__always)
+    private mutating func skipUsualFrame(in text: RawSpan, from offset: inout Int) {
+        if state == .dataReturn, text.byteCount - offset >= 2,
+            text.byte(at: offset) == Grammar.carriageReturn,
+            text.byte(at: offset + 1) == Grammar.lineFeed
+        {
+            offset += 2
+            beginChunk()
+        }
+        guard state == .size, lineByteCount == 0, rules.limits.line >= 18 else { return }
+        var end = offset
+        let last = min(text.byteCount, offset + 15)
+        var size = 0
+        while end < last {
+            let digit = Grammar.hexValue(text.byte(at: end))
+            guard digit < 16 else { break }
+            size = size << 4 | digit
+            end += 1
+        }
+        guard end > offset, text.byteCount - end >= 2,
+            text.byte(at: end) == Grammar.carriageReturn,
+            text.byte(at: end + 1) == Grammar.lineFeed
+        else { return }
+        offset = end + 2
+        remaining = size
+        state = size > 0 ? .data : .trailers
+    }
+
+    private mutating func beginChunk() {
+        state = .size
+        hasDigit = false
+        lineByteCount = 0
+        if rules.isStrict { extensions = ChunkExtensions() }
     }
 
     /// Takes a byte that is neither data nor part of an extension.
@@ -149,10 +196,7 @@ struct BodyDecoder {
             state = .dataLineFeed
         case .dataLineFeed:
             guard byte == Grammar.lineFeed else { throw .bareCarriageReturn(offset: place - 1) }
-            state = .size
-            hasDigit = false
-            lineByteCount = 0
-            extensions = ChunkExtensions()
+            beginChunk()
         case .counted, .untilClose, .extensions, .data, .trailers, .ended:
             preconditionFailure("these states have functions of their own")
         }

@@ -120,12 +120,12 @@ struct FramingFields {
         let bytes = headers.storage.span.bytes
         for place in headers.places {
             // Three lengths of names that count, so that most fields cost one comparison.
-            switch place.name.count {
-            case 10 where Self.isEqual(bytes, place.name, "connection"):
+            switch place.nameCount {
+            case 10 where Self.isName(bytes, place.name, "connection"):
                 readConnection(place.value, of: bytes)
-            case 14 where Self.isEqual(bytes, place.name, "content-length"):
+            case 14 where Self.isName(bytes, place.name, "content-length"):
                 readLength(place.value, of: bytes)
-            case 17 where Self.isEqual(bytes, place.name, "transfer-encoding"):
+            case 17 where Self.isName(bytes, place.name, "transfer-encoding"):
                 readCoding(place.value, of: bytes)
             default:
                 break
@@ -171,6 +171,16 @@ struct FramingFields {
                 coding = .other
             }
         }
+    }
+
+    /// Whether a token of eight bytes or more is this one, which is given in small letters.
+    @inline(__always)
+    private static func isName(_ bytes: RawSpan, _ range: Range<Int>, _ name: StaticString) -> Bool
+    {
+        // A bit more makes a token's letters small, and leaves its hyphens as they are.
+        let start = bytes.word(at: range.lowerBound) | 0x2020_2020_2020_2020
+        let wanted = UnsafeRawPointer(name.utf8Start).loadUnaligned(as: UInt64.self)
+        return start == UInt64(littleEndian: wanted) && isEqual(bytes, range, name)
     }
 
     /// Whether these bytes are a word, which is given in small letters.

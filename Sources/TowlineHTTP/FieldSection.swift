@@ -1,7 +1,7 @@
 /// Finds the fields of a head or of a trailer section, up to the empty line behind them.
 ///
 /// It is shown the section from its first byte on, again and again with more bytes behind, and goes
-/// on where it stopped: no byte is looked at twice. It keeps places, no bytes.
+/// on where it stopped, so that the time it takes is linear. It keeps places, no bytes.
 ///
 ///     lineStart ──▶ name ──▶ value ──▶ lineFeed ──▶ lineStart
 ///         └───────▶ lastLineFeed ──▶ (ended)
@@ -23,6 +23,9 @@ struct FieldSection {
         /// Behind the carriage return of the empty line.
         case lastLineFeed
     }
+
+    /// Room that is made for fields before the first one is there.
+    private static let usualFieldCount = 24
 
     private let kind: Kind
     private let rules: HTTP1Rules
@@ -65,6 +68,8 @@ struct FieldSection {
     /// - Throws: What is wrong with the first byte that cannot be accepted.
     mutating func read(_ text: RawSpan) throws(HTTP1Fault) -> Bool {
         while position < text.byteCount {
+            if state == .lineStart { readPlainLines(in: text) }
+            guard position < text.byteCount else { break }
             let end = min(text.byteCount, lineStart &+ rules.limits.line, room)
             guard position < end else { throw passedLimit }
             switch state {
@@ -87,8 +92,39 @@ struct FieldSection {
         return false
     }
 
+    /// Reads lines that are whole and have nothing odd about them, as most are, and stops in front
+    /// of any other: that one is read state by state.
+    private mutating func readPlainLines(in text: RawSpan) {
+        var start = position
+        let end = min(text.byteCount, room)
+        var places = self.places
+        self.places = []
+        if places.isEmpty { places.reserveCapacity(Self.usualFieldCount) }
+        while places.count < rules.limits.fieldCount {
+            let end = min(end, start &+ rules.limits.line)
+            let nameEnd = Grammar.nameEnd(in: text, from: start, to: end)
+            guard nameEnd > start, nameEnd < end, text.byte(at: nameEnd) == UInt8(ascii: ":") else {
+                break
+            }
+            let valueEnd = Grammar.firstControl(
+                in: text,
+                from: nameEnd &+ 1,
+                to: end,
+                findsDelete: rules.isStrict
+            )
+            guard end &- valueEnd >= 2, text.byte(at: valueEnd) == Grammar.carriageReturn,
+                text.byte(at: valueEnd &+ 1) == Grammar.lineFeed
+            else { break }
+            let value = Grammar.trimming(nameEnd &+ 1..<valueEnd, of: text)
+            places.append(HTTPHeaders.Place(name: start..<nameEnd, value: value))
+            start = valueEnd &+ 2
+        }
+        self.places = places
+        position = start
+        lineStart = start
+    }
+
     /// Takes the first byte of a line, and says whether it ends the section.
-    @inline(__always)
     private mutating func beginLine(with byte: UInt8) throws(HTTP1Fault) -> Bool {
         if Grammar.isToken(byte) {
             guard places.count < rules.limits.fieldCount else {
@@ -126,10 +162,8 @@ struct FieldSection {
         return false
     }
 
-    @inline(__always)
     private mutating func readName(in text: RawSpan, to end: Int) throws(HTTP1Fault) {
-        var index = position
-        while index < end, Grammar.isToken(text.byte(at: index)) { index &+= 1 }
+        let index = Grammar.nameEnd(in: text, from: position, to: end)
         position = index
         guard index < end else { return }
         switch text.byte(at: index) {
@@ -145,11 +179,15 @@ struct FieldSection {
         }
     }
 
-    @inline(__always)
     private mutating func readValue(in text: RawSpan, to end: Int) throws(HTTP1Fault) {
         var index = position
         while true {
-            index = Grammar.firstControl(in: text, from: index, to: end)
+            index = Grammar.firstControl(
+                in: text,
+                from: index,
+                to: end,
+                findsDelete: rules.isStrict
+            )
             position = index
             guard index < end else { return }
             let byte = text.byte(at: index)
@@ -174,7 +212,6 @@ struct FieldSection {
         }
     }
 
-    @inline(__always)
     private mutating func endValue(at end: Int, in text: RawSpan) {
         let value = Grammar.trimming(valueStart..<end, of: text)
         guard isContinuation else {

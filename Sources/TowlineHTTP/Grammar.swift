@@ -42,22 +42,63 @@ enum Grammar {
         return letter < 6 ? Int(letter) + 10 : 16
     }
 
-    /// The first place in `start..<end` of a control; `end` if there is none.
+    /// The first place in `start..<end` of a byte below 0x20, or also of 0x7F if `findsDelete`;
+    /// `end` if there is none.
     ///
     /// Eight bytes are looked at together. A subtraction borrows from a byte above only if this one
     /// was found, so the lowest bit that is set is always a right one.
     @inline(__always)
-    static func firstControl(in text: RawSpan, from start: Int, to end: Int) -> Int {
+    static func firstControl(
+        in text: RawSpan,
+        from start: Int,
+        to end: Int,
+        findsDelete: Bool = false
+    ) -> Int {
+        precondition(start >= 0 && end <= text.byteCount, "a part of the text")
         var index = start
         while end &- index >= 8 {
             let word = text.word(at: index)
-            let delete = word ^ (ones &* 0x7F)
-            let found =
-                (((word &- ones &* 0x20) & ~word) | ((delete &- ones) & ~delete)) & (ones &* 0x80)
+            var found = (word &- ones &* 0x20) & ~word & (ones &* 0x80)
+            if findsDelete {
+                let delete = word ^ (ones &* 0x7F)
+                found |= (delete &- ones) & ~delete & (ones &* 0x80)
+            }
             if found != 0 { return index &+ found.trailingZeroBitCount >> 3 }
             index &+= 8
         }
-        while index < end, !isControl(text.byte(at: index)) { index &+= 1 }
+        while index < end {
+            let byte = text.byte(at: index)
+            if byte < 0x20 || byte == 0x7F && findsDelete { break }
+            index &+= 1
+        }
+        return index
+    }
+
+    /// The first place in `start..<end` of a byte that no name may hold; `end` if there is none.
+    ///
+    /// Eight bytes are looked at together as long as they are letters and hyphens.
+    @inline(__always)
+    static func nameEnd(in text: RawSpan, from start: Int, to end: Int) -> Int {
+        precondition(start >= 0 && end <= text.byteCount, "a part of the text")
+        var index = start
+        while end &- index >= 8 {
+            let word = text.word(at: index)
+            let low = (word & (ones &* 0x7F))
+            // The high bit of each byte says what is so of it; no sum carries into the next one.
+            let isAfterLetters = (low | (ones &* 0x20)) &+ (ones &* (0x80 - 0x7B))
+            let isLetter = ((low | (ones &* 0x20)) &+ (ones &* (0x80 - 0x61))) & ~isAfterLetters
+            let isHyphen = ~((low ^ (ones &* 0x2D)) &+ (ones &* 0x7F))
+            let others = (~(isLetter | isHyphen) | word) & (ones &* 0x80)
+            if others == 0 {
+                index &+= 8
+                continue
+            }
+            index &+= others.trailingZeroBitCount >> 3
+            let byte = text.byte(at: index)
+            guard byte != UInt8(ascii: ":"), isToken(byte) else { return index }
+            index &+= 1
+        }
+        while index < end, isToken(text.byte(at: index)) { index &+= 1 }
         return index
     }
 
@@ -84,6 +125,10 @@ extension RawSpan {
     /// Eight bytes from an offset on, all of them within the span; the first is the lowest.
     @inline(__always)
     func word(at offset: Int) -> UInt64 {
-        UInt64(littleEndian: unsafeLoadUnaligned(fromByteOffset: offset, as: UInt64.self))
+        assert(offset >= 0 && byteCount - offset >= 8, "the word lies within the span")
+        // Whoever asks has compared the offset with the end that he was given.
+        return UInt64(
+            littleEndian: unsafeLoadUnaligned(fromUncheckedByteOffset: offset, as: UInt64.self)
+        )
     }
 }

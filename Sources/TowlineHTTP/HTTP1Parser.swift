@@ -65,11 +65,15 @@ public struct HTTP1Parser: ~Copyable {
         /// Behind the head of a response that changes the protocol.
         case upgrading
         case upgraded
-        case failed(HTTP1Fault)
+        case failed
     }
 
     private let rules: HTTP1Rules
     private var state = State.idle
+
+    /// What a failed message ended with, to be said again.
+    private var fault = HTTP1Fault.unexpectedBytes
+
     private var expectation = Expectation(method: .get)
     private var statusLine = StatusLine()
     private var fields: SectionReader
@@ -162,8 +166,7 @@ public struct HTTP1Parser: ~Copyable {
             consumedCount &+= offset - start
             return event
         } catch {
-            state = .failed(error)
-            throw error
+            throw fail(error)
         }
     }
 
@@ -196,7 +199,7 @@ public struct HTTP1Parser: ~Copyable {
             return .upgrade
         case .upgraded:
             return nil
-        case .failed(let fault):
+        case .failed:
             throw fault
         }
     }
@@ -246,6 +249,7 @@ public struct HTTP1Parser: ~Copyable {
 
     private mutating func takeHeadlessStart() -> [UInt8] {
         defer { headlessStart = [] }
+        body.count(earlierByteCount: headlessStart.count)
         return headlessStart
     }
 
@@ -296,7 +300,7 @@ public struct HTTP1Parser: ~Copyable {
         switch state {
         case .idle, .ended, .upgraded:
             return nil
-        case .failed(let fault):
+        case .failed:
             throw fault
         case .statusLine where consumedCount == 0:
             throw fail(.emptyReply)
@@ -331,7 +335,8 @@ public struct HTTP1Parser: ~Copyable {
     }
 
     private mutating func fail(_ fault: HTTP1Fault) -> HTTP1Fault {
-        state = .failed(fault)
+        state = .failed
+        self.fault = fault
         return fault
     }
 }

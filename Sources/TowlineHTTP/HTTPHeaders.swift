@@ -25,10 +25,32 @@ public struct HTTPHeaders: Sendable {
         }
     }
 
-    /// Where a field's name and value lie in `storage`.
+    /// Where a field's name and value lie in `storage`, which is less than 4 GiB long.
     struct Place {
-        var name: Range<Int>
-        var value: Range<Int>
+        private var nameStart, nameEnd, valueStart, valueEnd: UInt32
+
+        @inline(__always)
+        init(name: Range<Int>, value: Range<Int>) {
+            nameStart = UInt32(truncatingIfNeeded: name.lowerBound)
+            nameEnd = UInt32(truncatingIfNeeded: name.upperBound)
+            valueStart = UInt32(truncatingIfNeeded: value.lowerBound)
+            valueEnd = UInt32(truncatingIfNeeded: value.upperBound)
+        }
+
+        // Both ends of each were those of a range.
+
+        @inline(__always)
+        var name: Range<Int> { Range(uncheckedBounds: (Int(nameStart), Int(nameEnd))) }
+
+        @inline(__always)
+        var value: Range<Int> {
+            get { Range(uncheckedBounds: (Int(valueStart), Int(valueEnd))) }
+            set { self = Place(name: name, value: newValue) }
+        }
+
+        /// How many bytes the name has.
+        @inline(__always)
+        var nameCount: Int { Int(nameEnd &- nameStart) }
     }
 
     /// The names and values of all fields, and of some that were removed.
@@ -96,7 +118,7 @@ public struct HTTPHeaders: Sendable {
         storage.append(contentsOf: name.utf8)
         let middle = storage.count
         storage.append(contentsOf: value.utf8)
-        places.append(Place(name: start..<middle, value: middle..<storage.count))
+        appendPlace(name: start..<middle, value: middle..<storage.count)
     }
 
     /// Adds a field behind all others.
@@ -105,7 +127,7 @@ public struct HTTPHeaders: Sendable {
         storage.append(contentsOf: name.utf8)
         let middle = storage.count
         storage.append(contentsOf: value)
-        places.append(Place(name: start..<middle, value: middle..<storage.count))
+        appendPlace(name: start..<middle, value: middle..<storage.count)
     }
 
     /// Replaces all fields of this name by one, which takes the place of the first.
@@ -134,6 +156,11 @@ public struct HTTPHeaders: Sendable {
     public mutating func removeAll(where shouldRemove: (Field) -> Bool) {
         places = places.filter { !shouldRemove(field(at: $0)) }
         if places.isEmpty { storage.removeAll() }
+    }
+
+    private mutating func appendPlace(name: Range<Int>, value: Range<Int>) {
+        precondition(value.upperBound <= UInt32.max, "fields have less than 4 GiB")
+        places.append(Place(name: name, value: value))
     }
 
     private func field(at place: Place) -> Field {

@@ -58,6 +58,7 @@ struct StatusLine {
         rules: HTTP1Rules
     ) throws(HTTP1Fault) -> Bool {
         let limit = min(room, rules.limits.line)
+        skipUsualBeginning(of: text, from: &offset, limit: limit)
         while offset < text.byteCount {
             guard byteCount < limit else {
                 throw room <= rules.limits.line
@@ -73,6 +74,32 @@ struct StatusLine {
             if isEnd { return true }
         }
         return false
+    }
+
+    /// Takes the first twelve bytes at once, if they are there and right.
+    @inline(__always)
+    private mutating func skipUsualBeginning(
+        of text: RawSpan,
+        from offset: inout Int,
+        limit: Int
+    ) {
+        guard state == .start, text.byteCount - offset >= 16, limit >= 12 else { return }
+        // `HTTP/1.`, whose last byte is in the highest place but one, and any digit behind it.
+        let name = text.word(at: offset)
+        let minor = UInt8(truncatingIfNeeded: name >> 56) &- 0x30
+        guard name & 0x00FF_FFFF_FFFF_FFFF == 0x2E_312F_5054_5448, minor < 10 else { return }
+        // A space and three digits, the first one not 0.
+        let code = UInt32(truncatingIfNeeded: text.word(at: offset + 8))
+        let digits = (code >> 8) &- 0x30_3030
+        guard code & 0xFF == 0x20, code & 0xF0F0_F000 == 0x3030_3000, digits & 0xFF != 0,
+            (digits &+ 0x06_0606) & 0xF0_F0F0 == 0
+        else { return }
+        minorVersion = minor
+        status = Int((digits & 0xF) * 100 + (digits >> 8 & 0xF) * 10 + digits >> 16)
+        byteCount = 12
+        offset += 12
+        isUndecided = false
+        state = .codeEnd
     }
 
     /// Takes a byte that stands outside of the reason, and says whether it ends the line.

@@ -37,6 +37,11 @@ struct ParserRun: Equatable {
     ) {
         var parser = HTTP1Parser(profile: profile, limits: limits)
         parser.begin(expectation)
+        self.init(pieces, then: ending, of: &parser)
+    }
+
+    /// Gives the pieces to a parser that expects a message.
+    init(_ pieces: [ArraySlice<UInt8>], then ending: Ending = .hold, of parser: inout HTTP1Parser) {
         for piece in pieces {
             give(piece, to: &parser)
             if case .failed = outcome { break }
@@ -113,38 +118,5 @@ struct ParserRun: Equatable {
         } catch {
             precondition(error == .unexpectedBytes)
         }
-    }
-}
-
-/// Ways to cut bytes into pieces.
-enum Cuts {
-    static func whole(_ bytes: [UInt8]) -> [ArraySlice<UInt8>] { [bytes[...]] }
-
-    static func byBytes(_ bytes: [UInt8]) -> [ArraySlice<UInt8>] {
-        bytes.indices.map { bytes[$0..<$0 + 1] }
-    }
-
-    /// Behind each byte of this value.
-    static func behind(_ byte: UInt8, in bytes: [UInt8]) -> [ArraySlice<UInt8>] {
-        var pieces: [ArraySlice<UInt8>] = []
-        var start = 0
-        for index in bytes.indices where bytes[index] == byte {
-            pieces.append(bytes[start..<index + 1])
-            start = index + 1
-        }
-        return pieces + [bytes[start...]]
-    }
-
-    /// Once, at each place.
-    static func inTwo(_ bytes: [UInt8]) -> [[ArraySlice<UInt8>]] {
-        bytes.indices.map { [bytes[..<$0], bytes[$0...]] }
-    }
-
-    /// All of these ways; each place alone for short texts only.
-    static func all(_ bytes: [UInt8]) -> [[ArraySlice<UInt8>]] {
-        [
-            whole(bytes), byBytes(bytes), behind(UInt8(ascii: "\n"), in: bytes),
-            behind(UInt8(ascii: "\r"), in: bytes),
-        ] + (bytes.count <= 400 ? inTwo(bytes) : [])
     }
 }
