@@ -13,7 +13,7 @@ BUILD := swift build $(WITH_TRAITS)
 TEST := swift test $(WITH_TRAITS)
 
 .PHONY: setup demo test check lint format bench docs sanitize storm soak faults budget examples journeys \
-	compare-curl clean
+	compare-curl fuzz clean
 
 # Installs the Debian packages that are absent; says so, and does nothing when all are there.
 setup:
@@ -65,6 +65,10 @@ soak:
 	.build/release/Soak --reactors 100
 	.build/release/Soak --handshakes 10000
 	.build/release/Soak --exchanges 10000
+
+# SECONDS_EACH=N: how long each harness of Tests/Fuzz is given whatever libFuzzer makes up.
+fuzz: setup
+	@bash Tests/Fuzz/fuzz.sh
 
 # The same with system calls that the kernel is made to refuse.
 faults: setup

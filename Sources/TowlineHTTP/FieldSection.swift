@@ -100,22 +100,24 @@ struct FieldSection {
         var places = self.places
         self.places = []
         if places.isEmpty { places.reserveCapacity(Self.usualFieldCount) }
-        while places.count < rules.limits.fieldCount {
-            let end = min(end, start &+ rules.limits.line)
+        let isStrict = rules.isStrict
+        let (fieldLimit, lineLimit) = (rules.limits.fieldCount, rules.limits.line)
+        while places.count < fieldLimit {
+            let end = min(end, start &+ lineLimit)
             let nameEnd = Grammar.nameEnd(in: text, from: start, to: end)
             guard nameEnd > start, nameEnd < end, text.byte(at: nameEnd) == UInt8(ascii: ":") else {
                 break
             }
-            let valueEnd = Grammar.firstControl(
-                in: text,
-                from: nameEnd &+ 1,
-                to: end,
-                findsDelete: rules.isStrict
-            )
+            // Two calls, so that the loop of each knows what it looks for.
+            let valueStart = nameEnd &+ 1
+            let valueEnd =
+                isStrict
+                ? Grammar.firstControl(in: text, from: valueStart, to: end, findsDelete: true)
+                : Grammar.firstControl(in: text, from: valueStart, to: end)
             guard end &- valueEnd >= 2, text.byte(at: valueEnd) == Grammar.carriageReturn,
                 text.byte(at: valueEnd &+ 1) == Grammar.lineFeed
             else { break }
-            let value = Grammar.trimming(nameEnd &+ 1..<valueEnd, of: text)
+            let value = Grammar.trimming(valueStart..<valueEnd, of: text)
             places.append(HTTPHeaders.Place(name: start..<nameEnd, value: value))
             start = valueEnd &+ 2
         }
