@@ -45,13 +45,14 @@ import TowlineHTTP
         let value = String(repeating: "v", count: 19)
         let line = ParserRun.ofEveryCut("HTTP/1.1 200 OK\r\nA: \(value)\r\n\r\n", limits: limits)
         #expect(line.head?.headers["a"] == value, "24 bytes with its end")
+        let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding:\r\n chunked\r\n\r\n"
         for text in [
             "HTTP/1.1 200 OK\r\nA: v\(value)\r\n\r\n", "HTTP/1.1 200 OK\r\nA: \(value)vvv",
             "HTTP/1.1 200 OK\r\nA: b\r\n \(value)vvvvv", "HTTP/1.1 200 OK\r\n\(value)\(value)",
             "HTTP/1.1 200 \(value)",
-            "HTTP/1.1 200 OK\r\nTransfer-Encoding:\r\n chunked\r\n\r\n\(String(repeating: "0", count: 25))",
-            "HTTP/1.1 200 OK\r\nTransfer-Encoding:\r\n chunked\r\n\r\n1;\(value)vvvvv",
-            "HTTP/1.1 200 OK\r\nTransfer-Encoding:\r\n chunked\r\n\r\n0\r\nA: \(value)vvv",
+            "\(chunked)\(String(repeating: "0", count: 25))",
+            "\(chunked)1;\(value)vvvvv",
+            "\(chunked)0\r\nA: \(value)vvv",
         ] {
             let run = ParserRun.ofEveryCut(text, limits: limits)
             #expect(run.fault == .limit(.line, 24), "\(text)")
@@ -106,16 +107,16 @@ import TowlineHTTP
     func linearTime() {
         // Were each byte's cost to grow with what is there, the long ones would take hours.
         let line = "HTTP/1.1 200 OK\r\n"
-        let long = "A: " + String(repeating: "v", count: 60_000) + "\r\n"
-        let folds = "A: b\r\n" + String(repeating: " v\r\n", count: 40_000)
-        let blanks = "A: " + String(repeating: " ", count: 60_000) + "\r\n"
-        let chunks = String(repeating: "1\r\nx\r\n", count: 20_000)
+        let long = "A: " + String(repeating: "v", count: 20_000) + "\r\n"
+        let folds = "A: b\r\n" + String(repeating: " v\r\n", count: 10_000)
+        let blanks = "A: " + String(repeating: " ", count: 20_000) + "\r\n"
+        let chunks = String(repeating: "1\r\nx\r\n", count: 8_000)
         let chunkedHead = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
         for text in [
             line + long + long + "Content-Length: 0\r\n\r\n",
             line + folds + "Content-Length: 0\r\n\r\n",
             line + blanks + "Content-Length: 0\r\n\r\n", chunkedHead + chunks + "0\r\n\r\n",
-            "HTTP/1.1 200 \(String(repeating: " ", count: 60_000))\r\nContent-Length: 0\r\n\r\n",
+            "HTTP/1.1 200 \(String(repeating: " ", count: 20_000))\r\nContent-Length: 0\r\n\r\n",
         ] {
             let bytes = Array(text.utf8)
             let run = ParserRun(Cuts.byBytes(bytes))
@@ -123,9 +124,9 @@ import TowlineHTTP
         }
     }
 
-    @Test("A million bytes that come one by one take no long time")
+    @Test("Bytes that come one by one are delivered one by one")
     func singleBytes() throws {
-        let head = Array("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n".utf8)
+        let head = Array("HTTP/1.1 200 OK\r\nContent-Length: 300000\r\n\r\n".utf8)
         let byte: [UInt8] = [0x78]
         var parser = HTTP1Parser()
         parser.begin(.init(method: .get))
@@ -135,7 +136,7 @@ import TowlineHTTP
         var count = 0
         let clock = ContinuousClock()
         let start = clock.now
-        while count < 1_000_000 {
+        while count < 300_000 {
             offset = 0
             guard case .body? = try parser.next(in: span, from: &offset) else { break }
             count += 1
@@ -144,7 +145,7 @@ import TowlineHTTP
             Issue.record("no end")
             return
         }
-        #expect(count == 1_000_000)
-        print("1,000,000 bytes one by one: \(clock.now - start)")
+        #expect(count == 300_000)
+        print("300,000 bytes one by one: \(clock.now - start)")
     }
 }
