@@ -224,11 +224,8 @@ extension HTTPCredential {
     /// What is sent to a proxy that asks for what was not sent at once.
     fileprivate func answer(to head: HTTPResponseHead) -> String? {
         guard case .anyOffered(let user, let password) = self else { return nil }
-        let offersBasic = head.headers.values(of: "Proxy-Authenticate").contains {
-            $0.lowercased().split(separator: ",").contains {
-                $0.split(separator: " ").first == "basic"
-            }
-        }
+        let challenges = HTTPChallenge.all(in: head.headers, named: "Proxy-Authenticate")
+        let offersBasic = challenges.contains { $0.scheme == "basic" }
         return offersBasic ? BasicCredential.value(user: user, password: password) : nil
     }
 }

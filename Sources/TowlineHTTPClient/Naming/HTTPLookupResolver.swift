@@ -11,6 +11,13 @@ public import TowlineTLS
 ///     )
 ///     let client = HTTPClient(reactor: reactor, resolver: lookups)
 ///
+/// Where there is no reactor yet, as in a configuration that is passed on:
+///
+///     let service = try HTTPLookupService("http://192.0.2.53/d?host=%s")
+///     configuration.makeResolver = { reactor in
+///         HTTPLookupResolver(reactor: reactor, service: service, fallback: reactor.resolver)
+///     }
+///
 /// The service answers a GET with status 200 and one of these, of 64 KiB at most:
 ///
 /// - Plain text: addresses with `;`, `,`, blanks or line ends between, and behind one of them
@@ -46,12 +53,8 @@ public final class HTTPLookupResolver: ForgetfulResolver {
         public init() {}
     }
 
-    /// What stands for the name in the template.
-    private static let placeholder = "%s"
-
     private let reactor: Reactor
-    private let template: String
-    private let options: Options
+    private let service: HTTPLookupService
     private let fallback: (any Resolver)?
     private let desk: LookupDesk
     private let client: HTTPClient
@@ -60,25 +63,21 @@ public final class HTTPLookupResolver: ForgetfulResolver {
     ///
     /// - Parameters:
     ///   - reactor: Where it lives.
-    ///   - template: The URL to ask, in which `%s` stands for the name.
-    ///   - options: How it is asked.
+    ///   - service: Who is asked, and how.
     ///   - fallback: Who is asked when the service fails, such as `reactor.resolver`; `nil`, nobody.
-    /// - Throws: ``HTTPError/invalidURL(_:reason:)`` for a template that is no URL, has no `%s`, or
-    ///   names its host by a name while the options give no address for it.
     public init(
         reactor: Reactor,
-        service template: String,
-        options: Options = .init(),
+        service: HTTPLookupService,
         fallback: (any Resolver)? = nil
-    ) throws(HTTPError) {
-        let host = try Self.checkedHost(template, options)
+    ) {
         self.reactor = reactor
-        self.template = template
-        self.options = options
+        self.service = service
         self.fallback = fallback
+        let options = service.options
         desk = LookupDesk(reactor, options.caching)
         var configuration = HTTPClient.Configuration()
-        configuration.makeResolver = { _ in FixedResolver([host: options.addresses]) }
+        let table = [service.host: options.addresses]
+        configuration.makeResolver = { _ in FixedResolver(table) }
         configuration.tls = options.tls
         configuration.redirects = .show
         configuration.maxDecodedBytes = UInt64(LookupAnswer.byteLimit)
@@ -87,40 +86,22 @@ public final class HTTPLookupResolver: ForgetfulResolver {
         client = HTTPClient(reactor: reactor, configuration: configuration)
     }
 
-    private static func checkedHost(
-        _ template: String,
-        _ options: Options
-    ) throws(HTTPError) -> String {
-        let url: HTTPURL
-        do throws(HTTPURLError) {
-            url = try HTTPURL(filled(template, with: "name"))
-        } catch {
-            throw .invalidURL(template, reason: error.description)
-        }
-        let places = template.split(separator: placeholder, omittingEmptySubsequences: false)
-        guard places.count > 1 else {
-            throw .invalidURL(template, reason: "there is no \(placeholder) for the name")
-        }
-        guard url.host.isAddress || !options.addresses.isEmpty else {
-            throw .invalidURL(template, reason: "the address of \(url.host) is not given")
-        }
-        return url.host.text
-    }
-
-    /// The template with a name in it, of which all is encoded that may mean something there.
-    private static func filled(_ template: String, with name: String) -> String {
-        var encoded = ""
-        for byte in name.utf8 {
-            switch byte {
-            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F, 0x7E:
-                encoded.unicodeScalars.append(Unicode.Scalar(byte))
-            default:
-                let digits = String(byte, radix: 16, uppercase: true)
-                encoded += byte < 16 ? "%0\(digits)" : "%\(digits)"
-            }
-        }
-        return template.split(separator: placeholder, omittingEmptySubsequences: false)
-            .joined(separator: encoded)
+    /// A resolver that asks a service by its template.
+    ///
+    /// - Parameters:
+    ///   - reactor: Where it lives.
+    ///   - template: The URL to ask, in which `%s` stands for the name.
+    ///   - options: How it is asked.
+    ///   - fallback: Who is asked when the service fails; `nil`, nobody.
+    /// - Throws: ``HTTPError/invalidURL(_:reason:)``, as of ``HTTPLookupService/init(_:options:)``.
+    public convenience init(
+        reactor: Reactor,
+        service template: String,
+        options: Options = .init(),
+        fallback: (any Resolver)? = nil
+    ) throws(HTTPError) {
+        let service = try HTTPLookupService(template, options: options)
+        self.init(reactor: reactor, service: service, fallback: fallback)
     }
 
     /// Brings what the service answers, or has answered a while ago.
@@ -130,8 +111,8 @@ public final class HTTPLookupResolver: ForgetfulResolver {
         reply: @escaping @Sendable (Result<ResolvedAddresses, ResolverError>) -> Void
     ) {
         desk.ask(host, port: port, reply: reply) { name, done in
-            var request = HTTPRequest(.get, Self.filled(template, with: name))
-            request.headers = options.headers
+            var request = HTTPRequest(.get, service.url(for: name))
+            request.headers = service.options.headers
             client.start(
                 request,
                 keeping: LookupExchange { [weak self] in self?.heard($0, name, done) }
@@ -161,7 +142,7 @@ public final class HTTPLookupResolver: ForgetfulResolver {
             guard let fallback else {
                 return done(.failure(.other("the lookup service failed: \(reason)")))
             }
-            fallback.ask(name, on: reactor, within: options.fallbackTimeout, done)
+            fallback.ask(name, on: reactor, within: service.options.fallbackTimeout, done)
         }
     }
 }
