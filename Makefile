@@ -65,6 +65,7 @@ soak:
 	.build/release/Soak --reactors 100
 	.build/release/Soak --handshakes 10000
 	.build/release/Soak --exchanges 10000
+	.build/release/Soak --mebibytes 1024
 
 # SECONDS_EACH=N: how long each harness of Tests/Fuzz is given whatever libFuzzer makes up.
 fuzz: setup

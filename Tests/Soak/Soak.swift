@@ -12,6 +12,7 @@ struct Plan {
                soak --reactors COUNT [--tolerant]
                soak --handshakes COUNT
                soak --exchanges COUNT
+               soak --mebibytes COUNT
 
           --cycles COUNT    connections in all, 1 or more; 10000
           --clients COUNT   sockets that connect again and again, 1 or more; 16
@@ -20,6 +21,7 @@ struct Plan {
           --handshakes COUNT
                             handshakes that fail instead, beside a connection that is busy
           --exchanges COUNT HTTP exchanges instead, half of which fail, in ten ways
+          --mebibytes COUNT bodies of that size instead, up and down, in clear and secured
           --tolerant        connections may fail
           --quiet           one line at the end
 
@@ -32,6 +34,7 @@ struct Plan {
     var reactors = 0
     var handshakes = 0
     var exchanges = 0
+    var mebibytes = 0
     var isTolerant = false
     var isQuiet = false
 
@@ -42,7 +45,7 @@ struct Plan {
             case "--tolerant": isTolerant = true
             case "--quiet": isQuiet = true
             case "--cycles", "--clients", "--seconds", "--reactors", "--handshakes",
-                "--exchanges":
+                "--exchanges", "--mebibytes":
                 guard let number = words.popFirst().flatMap({ Int($0) }), number >= 1 else {
                     return nil
                 }
@@ -52,6 +55,7 @@ struct Plan {
                 case "--reactors": reactors = number
                 case "--handshakes": handshakes = number
                 case "--exchanges": exchanges = number
+                case "--mebibytes": mebibytes = number
                 default: seconds = number
                 }
             default: return nil
@@ -68,6 +72,7 @@ enum Soak {
             exit(2)
         }
         do {
+            if plan.mebibytes > 0 { exit(try Transfers.run(plan)) }
             if plan.exchanges > 0 { exit(try Exchanges.run(plan)) }
             if plan.handshakes > 0 { exit(try FailedHandshakes.run(plan)) }
             exit(try plan.reactors > 0 ? ReactorRounds.run(plan) : run(plan))
