@@ -93,9 +93,10 @@ final class KeptSession: @unchecked Sendable {
     let expiry: UnixTime
 
     init?(copying session: OpaquePointer) {
-        guard SSL_SESSION_is_resumable(session) == 1, let copy = SSL_SESSION_dup(session) else {
-            return nil
-        }
+        guard SSL_SESSION_is_resumable(session) == 1,
+            Self.ticketByteCount(of: session) <= Self.largestTicket,
+            let copy = SSL_SESSION_dup(session)
+        else { return nil }
         pointer = copy
         isUsedOnce = SSL_SESSION_get_protocol_version(copy) >= CInt(TLSVersion.tls13.rawValue)
         var lifetime = Int64(SSL_SESSION_get_timeout(copy))
@@ -106,5 +107,16 @@ final class KeptSession: @unchecked Sendable {
 
     deinit {
         SSL_SESSION_free(pointer)
+    }
+
+    /// With a larger one a hello would fill more than a record, which servers refuse; with the
+    /// largest that a server can send, no hello can be made at all.
+    private static let largestTicket = 12 * 1024
+
+    private static func ticketByteCount(of session: OpaquePointer) -> Int {
+        var bytes: UnsafePointer<UInt8>?
+        var count = 0
+        SSL_SESSION_get0_ticket(session, &bytes, &count)
+        return count
     }
 }

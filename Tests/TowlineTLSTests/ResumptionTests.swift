@@ -1,3 +1,4 @@
+import COpenSSL
 import TestSupport
 import Testing
 
@@ -89,6 +90,30 @@ import Testing
         #expect(isResumed(try connect(client, server)))
         cache.removeAll()
         #expect(!isResumed(try connect(client, server)))
+    }
+
+    @Test(
+        "TR3 A ticket that a hello has no room for is not kept",
+        arguments: TLSVersion.allCases,
+        [4_000, 20_000]
+    )
+    func large(version: TLSVersion, byteCount: Int) throws {
+        let cache = SessionCache()
+        var client = try credentials.trustingClient()
+        client.maximumVersion = version
+        client.resumption = .cache(cache)
+        let server = TLSConfiguration.server(try credentials.server("good"))
+        try server.prepare()
+        let context = try #require(server.box.context)
+        let count = UnsafeMutableRawPointer(bitPattern: byteCount)
+        let fill: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> CInt = {
+            let bytes = [UInt8](repeating: 7, count: Int(bitPattern: $1))
+            return SSL_SESSION_set1_ticket_appdata(SSL_get_session($0), bytes, bytes.count)
+        }
+        SSL_CTX_set_session_ticket_cb(context.pointer, fill, nil, count)
+        try connect(client, server)
+        #expect((cache.count > 0) == (byteCount < 12_288))
+        #expect(isResumed(try connect(client, server)) == (byteCount < 12_288))
     }
 
     @Test("TR6 Two tickets come behind a full handshake, and one behind one that went on")
