@@ -72,7 +72,7 @@ extension Certificate {
 
     /// What to call it: its first name or address, or else its common name in quotes.
     var title: String {
-        hostNames.first ?? addresses.first
+        names.first { !$0.isEmpty }
             ?? withPointer {
                 "\"\(Self.shortText(of: X509_get_subject_name($0)))\""
             }
@@ -86,6 +86,13 @@ extension Certificate {
     /// Whether it says that it has issued itself, so that its signature proves nothing.
     var isSelfIssued: Bool {
         withPointer { X509_get_extension_flags($0) & UInt32(EXFLAG_SS) != 0 }
+    }
+
+    /// Whether the library makes anything of its key.
+    var hasReadableKey: Bool {
+        LibraryErrors.clear()
+        defer { LibraryErrors.clear() }
+        return withPointer { X509_get0_pubkey($0) != nil }
     }
 
     /// What its issuer's signature is worth, in bits.

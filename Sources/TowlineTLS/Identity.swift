@@ -22,6 +22,10 @@ public final class Identity: Sendable {
         intermediates = parts.intermediates
         friendlyName = parts.friendlyName
         key = parts.key
+        // A key that cannot be read is weak by the library's word.
+        for certificate in [certificate] + intermediates where !certificate.hasReadableKey {
+            throw .malformed(.der, offset: 0)
+        }
         try checkStrength(securityLevel: 1)
     }
 

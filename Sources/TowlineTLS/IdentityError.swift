@@ -26,7 +26,7 @@ public enum IdentityError: Error, Sendable, Hashable, CustomStringConvertible {
     /// It needs an algorithm that the library does not have or that is switched off.
     case unsupportedAlgorithm(String)
 
-    /// The key is not that of any of the certificates.
+    /// The key is not that of any of the certificates, or is damaged.
     case keyMismatch
 
     /// It is damaged at this byte.
@@ -59,7 +59,7 @@ public enum IdentityError: Error, Sendable, Hashable, CustomStringConvertible {
         case .noIntegrity: "the PKCS#12 file has no check value (MAC), so it could be anybody's"
         case .unsupportedAlgorithm(let name):
             "algorithm \(name) is not supported; old ones need allowsLegacyAlgorithms"
-        case .keyMismatch: "the private key belongs to none of the certificates"
+        case .keyMismatch: "the private key belongs to none of the certificates, or is damaged"
         case .malformed(let format, let offset): "malformed \(format.rawValue) at byte \(offset)"
         case .tooWeak(let what): "too weak: \(what)"
         }

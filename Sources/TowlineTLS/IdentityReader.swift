@@ -55,7 +55,7 @@ struct IdentityReader {
         let place = certificates.firstIndex { certificate in
             certificate.withPointer { X509_check_private_key($0, key.pointer) == 1 }
         }
-        guard let place else { throw .keyMismatch }
+        guard let place, isWhole(key.pointer) else { throw .keyMismatch }
         var rest = certificates
         let leaf = rest.remove(at: place)
         return IdentityParts(
@@ -64,6 +64,32 @@ struct IdentityReader {
             friendlyName: nil,
             key: key
         )
+    }
+
+    /// Whether what a key signs holds by its own public half.
+    ///
+    /// That half alone is compared with the certificate. Where the other one is damaged, each
+    /// handshake would fail.
+    ///
+    /// Source: EVP_DigestSignInit(3), EVP_DigestVerifyInit(3).
+    private static func isWhole(_ key: OpaquePointer) -> Bool {
+        guard let signer = EVP_MD_CTX_new(), let verifier = EVP_MD_CTX_new() else {
+            preconditionFailure("there is memory for an empty digest")
+        }
+        defer {
+            EVP_MD_CTX_free(signer)
+            EVP_MD_CTX_free(verifier)
+        }
+        let text = Array("towline".utf8)
+        var count = 0
+        // What signs nothing at all is refused elsewhere.
+        guard EVP_DigestSignInit(signer, nil, nil, nil, key) == 1,
+            EVP_DigestSign(signer, nil, &count, text, text.count) == 1
+        else { return true }
+        var signature = [UInt8](repeating: 0, count: count)
+        return EVP_DigestSign(signer, &signature, &count, text, text.count) == 1
+            && EVP_DigestVerifyInit(verifier, nil, nil, nil, key) == 1
+            && EVP_DigestVerify(verifier, signature, count, text, text.count) == 1
     }
 
     /// Each after the one that it has issued; those that have issued none stand at the end.

@@ -110,6 +110,41 @@ import Testing
         expect(.tooWeak("RSA key of 768 bits"), "key/tiny.pem", "key/tiny.key")
     }
 
+    @Test("TI1 A key of which only the public half is whole is refused", arguments: ["ec", "rsa"])
+    func privateHalf(kind: String) throws {
+        let certificate = try certificates.bytes("key/\(kind).pem")
+        var key = try certificates.bytes("key/\(kind)-traditional.der")
+        _ = try Identity(certificateChain: certificate, privateKey: key)
+        // In the middle of EC's secret number, and of all of RSA's.
+        if kind == "ec" {
+            key[20] ^= 1
+        } else {
+            for place in stride(from: 300, to: key.count, by: 60) { key[place] ^= 1 }
+        }
+        #expect(throws: IdentityError.keyMismatch) {
+            try Identity(certificateChain: certificate, privateKey: key)
+        }
+    }
+
+    @Test("TI2 A certificate whose key cannot be read is malformed, not weak")
+    func unreadableKey() throws {
+        var leaf = try certificates.bytes("client/alice.der")
+        // The last digit of the curve's number, P-256.
+        let curve: [UInt8] = [0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x03, 0x01, 0x07]
+        let place = try #require(
+            leaf.indices.first { leaf[$0...].starts(with: curve) }
+        )
+        let pem = try certificates.bytes("client/alice-chain.pem")
+        leaf[place + 7] = 0x7F
+        let damaged = try Certificate(der: leaf)
+        #expect(!damaged.hasReadableKey)
+        let key = try certificates.bytes("client/alice.key")
+        let encoded = Array(damaged.pem.utf8)
+        #expect(throws: IdentityError.malformed(.der, offset: 0)) {
+            try Identity(certificateChain: pem + encoded, privateKey: key)
+        }
+    }
+
     @Test("TI2 Damage is told with its place")
     func damage() throws {
         let der = try certificates.bytes("client/alice.der")

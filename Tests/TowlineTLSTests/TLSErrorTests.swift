@@ -86,7 +86,7 @@ import TowlineTLS
                 .unsupportedAlgorithm("RC2-40-CBC"),
                 "algorithm RC2-40-CBC is not supported; old ones need allowsLegacyAlgorithms"
             ),
-            (.keyMismatch, "the private key belongs to none of the certificates"),
+            (.keyMismatch, "the private key belongs to none of the certificates, or is damaged"),
             (.malformed(.pem, offset: 7), "malformed PEM at byte 7"),
             (.tooWeak("RSA key of 768 bits"), "too weak: RSA key of 768 bits"),
         ]
