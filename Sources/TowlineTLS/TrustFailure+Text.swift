@@ -56,7 +56,8 @@ extension TrustFailure: CustomStringConvertible {
     /// At most eight of the names that the peer's certificate has.
     private var names: String {
         guard !present.isEmpty else { return "no host name" }
-        let shown = present.prefix(8).joined(separator: ", ")
+        // An empty name stands in some certificates, and would not be seen.
+        let shown = present.prefix(8).map { $0.isEmpty ? "\"\"" : $0 }.joined(separator: ", ")
         return present.count > 8 ? "\(shown) and \(present.count - 8) more" : shown
     }
 

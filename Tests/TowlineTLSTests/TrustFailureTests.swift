@@ -22,6 +22,10 @@ import Testing
         #expect(none == "certificate is for no host name, not cnonly.test")
         let many = try text("large", "other.test")
         #expect(many.hasSuffix("host-008.large.example.test and 692 more, not other.test"))
+        var empty = TrustFailure(.nameMismatch)
+        empty.present = ["", "a.test"]
+        empty.wanted = try PeerName("b.test")
+        #expect(empty.description == "certificate is for \"\", a.test, not b.test")
     }
 
     @Test("Dates are told with what the clock says, and by the second where they are of one day")
