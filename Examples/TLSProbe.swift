@@ -39,7 +39,7 @@ final class Probe: StreamSocketDelegate {
             }
         } catch { throw ExitCode(2, "\(error)") }
         configuration.trust.pins =
-            try options.value("--pin") { PublicKeyPin($0).map { [$0] } } ?? []
+            try options.value("--pin") { PublicKeyPin($0).map { [$0] } }
         let versions = ["1.2": TLSVersion.tls12, "1.3": .tls13]
         configuration.minimumVersion = try options.value("--tls-min") { versions[$0] } ?? .tls12
         configuration.maximumVersion = try options.value("--tls-max") { versions[$0] } ?? .tls13

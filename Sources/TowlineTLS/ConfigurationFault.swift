@@ -13,6 +13,15 @@ public enum ConfigurationFault: Sendable, Hashable, CustomStringConvertible {
     /// A server needs an identity.
     case noIdentity
 
+    /// A client's configuration was to secure accepted connections.
+    case notForServer
+
+    /// A server asks for certificates, and nobody has said whose it takes.
+    case noClientTrust
+
+    /// There is a set of pins with no pin in it, so that no certificate would do.
+    case noPins
+
     /// No root to trust was found in any of these places.
     case noTrustedRoots(lookedIn: [String])
 
@@ -35,6 +44,11 @@ public enum ConfigurationFault: Sendable, Hashable, CustomStringConvertible {
         case .noTrustDelegate:
             "trust is the delegate's to decide, and it is no StreamSocketTLSDelegate"
         case .noIdentity: "a server needs an identity"
+        case .notForServer:
+            "this is a client's configuration; accepted connections need TLSConfiguration.server"
+        case .noClientTrust:
+            "a server that asks for certificates has to say whose it takes; set trust"
+        case .noPins: "the set of pins is empty, so that no certificate would do; nil wants none"
         case .noTrustedRoots(let places):
             "no trusted roots found. Looked in: \(places.joined(separator: ", "))"
         case .noVersion(let minimum, let maximum):

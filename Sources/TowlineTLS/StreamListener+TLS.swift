@@ -1,7 +1,8 @@
 public import Towline
 
 extension StreamListener {
-    /// Secures each connection that is accepted from now on, before the delegate hears of it.
+    /// Asks each connection that is accepted from now on to be secured, before the delegate hears of
+    /// it; `socketDidSecure(_:)` says when it is.
     ///
     /// Called again, it replaces the configuration; connections and handshakes that there are go on
     /// with theirs. What is not built yet is built in the call, which may take some 20 ms: call
@@ -11,7 +12,8 @@ extension StreamListener {
     /// - Throws: ``SocketError/security(_:)`` if it cannot be built; then the one in force stays.
     public func replaceTLS(_ configuration: TLSConfiguration) throws(SocketError) {
         do throws(TLSError) {
-            guard configuration.role == .server else { throw .configuration(.noIdentity) }
+            guard configuration.role == .server else { throw .configuration(.notForServer) }
+            try configuration.checkAlone()
             try configuration.prepare()
         } catch {
             throw .security(error)

@@ -100,7 +100,7 @@ extension StreamSocket {
 extension TLSConfiguration {
     /// Finds out what cannot work, as far as that is known before anything is sent.
     func check(for socket: StreamSocket) throws(TLSError) {
-        if role == .server, identity == nil, chooser == nil { throw .configuration(.noIdentity) }
+        try checkAlone()
         if role == .client {
             let facts = socket.securityFacts
             // Of several addresses the one that wins is not known yet.
@@ -113,5 +113,13 @@ extension TLSConfiguration {
         {
             throw .configuration(.noTrustDelegate)
         }
+    }
+
+    /// Finds out what cannot work, whatever it is used for.
+    func checkAlone() throws(TLSError) {
+        if trust.pins?.isEmpty == true { throw .configuration(.noPins) }
+        guard role == .server else { return }
+        if identity == nil, chooser == nil { throw .configuration(.noIdentity) }
+        if clientAuthentication != .none, !isTrustChosen { throw .configuration(.noClientTrust) }
     }
 }

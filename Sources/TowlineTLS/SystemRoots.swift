@@ -155,7 +155,7 @@ struct SystemRoots: Sendable {
         }
 
         private static func words(for count: Int) -> String {
-            count == 0 ? "no certificate in it" : "\(count) certificates"
+            count == 0 ? "no further certificate in it" : "\(count) certificates"
         }
     }
 }

@@ -60,7 +60,15 @@ public struct TLSConfiguration: Sendable {
     public var sentServerName = SentServerName.same { didSet { changed() } }
 
     /// Which peers are trusted; on servers, which clients, where certificates are asked for.
-    public var trust = TrustPolicy.system { didSet { changed() } }
+    ///
+    /// A server that asks its clients for certificates has to say whose it takes: it is refused
+    /// while nobody has set this.
+    public var trust = TrustPolicy.system {
+        didSet {
+            isTrustChosen = true
+            changed()
+        }
+    }
 
     /// Who we are; a server needs to say, or have a ``chooser``.
     public var identity: Identity? { didSet { changed() } }
@@ -127,6 +135,9 @@ public struct TLSConfiguration: Sendable {
 
     /// What this stands for, once it is built.
     private(set) var box = ContextBox()
+
+    /// Whether somebody has said whom to trust.
+    private(set) var isTrustChosen = false
 
     init(role: Role) {
         self.role = role

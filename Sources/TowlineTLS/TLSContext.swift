@@ -132,7 +132,8 @@ extension TrustPolicy {
             add("and")
             for certificate in certificates { add(certificate.der) }
         }
-        for pin in pins.map(\.description).sorted() { add(pin) }
+        add(pins == nil ? "any key" : "pins")
+        for pin in (pins ?? []).map(\.description).sorted() { add(pin) }
         switch revocation {
         case .off: add("off")
         case .lists(let lists, of: let extent):

@@ -99,8 +99,8 @@ extension TLSError {
     public var description: String {
         switch self {
         case .untrusted(let failure): failure.description
-        case .alert(let alert, from: .peer): "peer sent alert \(alert)\(Self.offer(alert.offered))"
-        case .alert(let alert, from: .us): "we sent alert \(alert)\(Self.offer(alert.offered))"
+        case .alert(let alert, from: .peer): "peer sent alert \(alert)\(Self.offer(alert))"
+        case .alert(let alert, from: .us): "we sent alert \(alert)\(Self.offer(alert))"
         case .noAgreement(let agreement): Self.text(of: agreement)
         case .notTLS(let bytes): Self.text(ofFirstBytes: bytes)
         case .protocolViolation(let reason): "peer broke the rules of TLS: \(reason)"
@@ -121,8 +121,11 @@ extension TLSError {
         }
     }
 
-    private static func offer(_ versions: [TLSVersion]) -> String {
-        versions.isEmpty ? "" : "; we offered \(list(versions))"
+    /// What we had offered, where the alert may have to do with it: 40 handshake failure, 70 protocol
+    /// version, 71 insufficient security.
+    private static func offer(_ alert: TLSAlert) -> String {
+        guard [40, 70, 71].contains(alert.code), !alert.offered.isEmpty else { return "" }
+        return "; we offered \(list(alert.offered))"
     }
 
     /// `TLS 1.3, 1.2`: the word once.

@@ -137,9 +137,9 @@ final class TrustEvaluator: Sendable {
     }
 
     private func pinFailure(of chain: VerifiedChain, leaf: Certificate) -> TrustFailure? {
-        guard !policy.pins.isEmpty else { return nil }
+        guard let pins = policy.pins else { return nil }
         let seen = chain.certificates.map(\.publicKeyPin)
-        guard policy.pins.isDisjoint(with: seen) else { return nil }
+        guard pins.isDisjoint(with: seen) else { return nil }
         return TrustFailure(
             .pinMismatch(seen: seen),
             about: leaf,

@@ -53,8 +53,11 @@ public struct TrustPolicy: Sendable, Hashable {
     /// the chain is verified still.
     public var checksName = true
 
-    /// Public keys of which at least one has to be in the verified chain; none for any.
-    public var pins: Set<PublicKeyPin> = []
+    /// Public keys of which at least one has to be in the verified chain; `nil` for any.
+    ///
+    /// An empty set trusts nobody, and is refused as a configuration: pins that were lost on the way
+    /// do not switch pinning off.
+    public var pins: Set<PublicKeyPin>?
 
     /// How revoked certificates are found out.
     public var revocation = Revocation.off

@@ -6,6 +6,38 @@ import TowlineTLS
 
 /// The question of trust on sockets, with the reactor's descriptors, timers and threads.
 @Suite("Questions of trust on sockets", .timeLimit(.minutes(10))) struct TLSTrustTests {
+    @Test("What would trust nobody, or anybody by mistake, is refused before anything is sent")
+    func refusedSettings() throws {
+        let loop = try Loop()
+        let files = try TestCertificates.made()
+        let identity = try Identity(
+            certificateFile: files.path("server/good-chain.pem"),
+            privateKeyFile: files.path("server/good.key")
+        )
+        let listener = StreamListener(reactor: loop.reactor, delegate: Acceptor())
+        func expect(_ fault: ConfigurationFault, _ settings: TLSConfiguration) {
+            #expect(throws: SocketError.security(TLSError.configuration(fault))) {
+                try listener.replaceTLS(settings)
+            }
+        }
+        var asking = TLSConfiguration.server(identity)
+        asking.clientAuthentication = .optional
+        expect(.noClientTrust, asking)
+        asking.trust = .anchors([])
+        asking.trust.pins = []
+        expect(.noPins, asking)
+        expect(.notForServer, .client)
+        var client = TLSConfiguration.client
+        client.trust = .pinned([])
+        let socket = StreamSocket(reactor: loop.reactor, delegate: Recorder())
+        try socket.connect(toHost: "localhost", port: 1)
+        #expect(throws: SocketError.security(TLSError.configuration(.noPins))) {
+            try socket.startTLS(client)
+        }
+        socket.abort()
+        try loop.end()
+    }
+
     @Test(
         "V1, V3, TV6, TV7: nothing is told before a yes, which may come later and from anywhere",
         arguments: Asking.allCases,

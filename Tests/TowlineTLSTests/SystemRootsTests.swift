@@ -24,7 +24,7 @@ import Testing
         #expect(
             roots.lookedIn == [
                 "SSL_CERT_FILE (unset)", "SSL_CERT_DIR (unset)", "/nowhere/at/all.pem (not there)",
-                "\(empty) (no certificate in it)", "\(full) (1 certificates)",
+                "\(empty) (no further certificate in it)", "\(full) (1 certificates)",
             ]
         )
     }
