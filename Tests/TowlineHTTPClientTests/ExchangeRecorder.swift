@@ -9,6 +9,7 @@ final class ExchangeRecorder: HTTPExchangeDelegate {
         case sent(UInt64, of: UInt64?)
         case interim(Int)
         case redirect(String)
+        case asked(answerCount: Int)
         case response(Int)
         case loaded(Int)
         case trailers([String])
@@ -30,6 +31,8 @@ final class ExchangeRecorder: HTTPExchangeDelegate {
     /// Called with a connection that was handed over.
     var onUpgrade: ((StreamSocket) -> Void)?
     var redirectDecision: ((HTTPRequest) -> HTTPRedirectDecision)?
+    /// Answers who asks; without it nobody does.
+    var onQuestion: ((HTTPCredentialRequest, @escaping (HTTPCredential?) -> Void) -> Void)?
 
     /// How many ending callbacks came.
     var endCount: Int {
@@ -67,6 +70,16 @@ final class ExchangeRecorder: HTTPExchangeDelegate {
     ) -> HTTPRedirectDecision {
         events.append(.redirect(request.url))
         return redirectDecision?(request) ?? .follow
+    }
+
+    func exchange(
+        _ exchange: HTTPExchange,
+        needsCredentialFor challenge: HTTPCredentialRequest,
+        reply: @escaping (HTTPCredential?) -> Void
+    ) {
+        events.append(.asked(answerCount: challenge.answerCount))
+        guard let onQuestion else { return reply(nil) }
+        onQuestion(challenge, reply)
     }
 
     func exchange(_ exchange: HTTPExchange, didReceiveResponse response: HTTPResponse) throws {

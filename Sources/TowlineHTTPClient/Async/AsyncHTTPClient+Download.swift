@@ -43,7 +43,7 @@ extension AsyncHTTPClient {
         var total = first.contentLength
         var response = first
         resumption.note(first)
-        while true {
+        transfer: while true {
             do {
                 for try await part in response.body {
                     try file.write(part)
@@ -54,9 +54,14 @@ extension AsyncHTTPClient {
                 guard let next = resumption.request(after: error, at: file.byteCount) else {
                     throw error
                 }
-                response = try await send(next, options: options)
+                do {
+                    response = try await send(next, options: options)
+                } catch HTTPError.range {
+                    throw error
+                }
                 switch resumption.meaning(of: response, at: file.byteCount) {
                 case .rest: break
+                case .nothing: break transfer
                 case .whole:
                     try file.removeAll()
                     resumption.note(response)
@@ -78,6 +83,7 @@ struct Resumption {
     /// What a response to a request for the rest is.
     enum Meaning {
         case rest
+        case nothing
         case whole
         case neither
     }
@@ -128,20 +134,20 @@ struct Resumption {
         switch response.status {
         case 200: return .whole
         case 206: return isRest(response.headers["Content-Range"], offset) ? .rest : .neither
+        // What broke off was the end alone, behind the last byte.
+        case 416:
+            return ContentRange.wholeSize(response.headers["Content-Range"]) == offset
+                && total ?? offset == offset ? .nothing : .neither
         default: return .neither
         }
     }
 
     /// Whether a field says that the bytes from an offset to the end of the same content follow.
     private func isRest(_ field: String?, _ offset: UInt64) -> Bool {
-        guard let field, field.lowercased().hasPrefix("bytes ") else { return false }
-        let parts = field.dropFirst(6).split(separator: "/")
-        guard parts.count == 2 else { return false }
-        let bounds = parts[0].split(separator: "-").map { UInt64($0) }
-        guard bounds.count == 2, let lower = bounds[0], let upper = bounds[1], lower == offset,
-            upper >= lower, upper < .max
-        else { return false }
-        guard let size = UInt64(parts[1]) else { return parts[1] == "*" && total == nil }
-        return upper + 1 == size && (total == nil || total == size)
+        guard let field, let part = ContentRange(field), part.bounds.lowerBound == offset else {
+            return false
+        }
+        guard let size = part.size else { return total == nil }
+        return part.bounds.upperBound + 1 == size && (total == nil || total == size)
     }
 }

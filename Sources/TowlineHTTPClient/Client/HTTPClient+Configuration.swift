@@ -62,6 +62,9 @@ extension HTTPClient {
         /// How redirects are met.
         public var redirects = HTTPRedirectPolicy.follow
 
+        /// Where cookies are kept; `nil`, none are kept, and none are told.
+        public var cookieJar: SharedCookieJar?
+
         /// What is sent as `User-Agent`; `nil`, nothing.
         public var userAgent: String? = "Towline"
 

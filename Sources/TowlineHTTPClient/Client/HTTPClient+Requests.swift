@@ -19,14 +19,34 @@ struct OutgoingRequest {
 extension HTTPClient {
     /// The first request of an exchange.
     func firstHop(of request: HTTPRequest) throws(HTTPError) -> Hop {
-        try nextHop(request, keepsCredentials: true)
+        var hop = try nextHop(request)
+        // The user in the caller's own URL is the origin's, for redirects within it, too.
+        if request.credential == nil, hop.url.hasUserInfo {
+            hop.request.credential = .basic(
+                user: hop.url.decodedUsername,
+                password: hop.url.decodedPassword
+            )
+        }
+        return hop
     }
 
     /// A request on its way.
-    func nextHop(_ request: HTTPRequest, keepsCredentials: Bool) throws(HTTPError) -> Hop {
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - last: The hop that leads to it; `nil` for the first.
+    ///   - keepsAll: Whether what belongs to an origin goes along to others.
+    /// - Returns: The hop.
+    /// - Throws: ``HTTPError/invalidURL(_:reason:)``.
+    func nextHop(
+        _ request: HTTPRequest,
+        after last: Hop? = nil,
+        keepsAll: Bool = false
+    ) throws(HTTPError) -> Hop {
         let url = try parsed(request.url)
-        let key = key(for: request, url, keepsCredentials: keepsCredentials)
-        return Hop(request: request, url: url, key: key, keepsCredentials: keepsCredentials)
+        let keeps = last.map { keepsAll || $0.keepsCredentials && $0.url.origin == url.origin }
+        let key = key(for: request, url, keepsCredentials: keeps ?? true)
+        return Hop(request: request, url: url, key: key, keepsCredentials: keeps ?? true)
     }
 
     /// Takes a URL apart, unless it is the one of the request before.
@@ -131,13 +151,16 @@ extension HTTPClient {
         guard request.method != .connect else {
             throw .invalidRequest(.method(request.method.rawValue))
         }
-        let head = HTTPRequestHead(
-            method: request.method,
-            target: target(of: hop),
-            version: request.version,
-            headers: headers(of: hop, expectsContinue: expects, decodes: decodes)
-        )
         do throws(HTTPRequestFault) {
+            var headers = ownHeaders(of: hop, decodes: decodes)
+            try addProofs(to: &headers, hop)
+            addFraming(to: &headers, hop, source, expectsContinue: expects)
+            let head = HTTPRequestHead(
+                method: request.method,
+                target: target(of: hop),
+                version: request.version,
+                headers: headers
+            )
             return OutgoingRequest(
                 head: try HTTP1Writer.head(head, body: source.length),
                 source: source,
@@ -184,64 +207,80 @@ extension HTTPClient {
             && !request.headers.contains("Range")
     }
 
-    private func headers(of hop: Hop, expectsContinue: Bool, decodes: Bool) -> HTTPHeaders {
-        let request = hop.request
+    // MARK: Fields
+
+    /// What is sent in front, where the request does not say otherwise.
+    private func ownHeaders(of hop: Hop, decodes: Bool) -> HTTPHeaders {
         var headers = HTTPHeaders()
-        let isPlain = request.headers.isEmpty && request.omittedHeaders.isEmpty
+        let request = hop.request
         headers.reserveCapacity(fieldCount: request.headers.count + 6, byteCount: 256)
-        func add(_ name: String, _ value: @autoclosure () -> String?) {
-            guard isPlain || !request.headers.contains(name) && !request.omits(name),
-                let value = value()
-            else { return }
-            headers.add(name, value)
+        if request.lacks("Host") { headers.add("Host", hop.url.authority) }
+        if let userAgent = configuration.userAgent, request.lacks("User-Agent") {
+            headers.add("User-Agent", userAgent)
         }
-        add("Host", hop.url.authority)
-        add("User-Agent", configuration.userAgent)
-        add("Accept", "*/*")
-        if decodes { add("Accept-Encoding", ContentCoding.acceptEncoding) }
-        add("Authorization", authorization(for: hop))
-        let isForwarded = if case .forward = hop.key.way { true } else { false }
-        if isForwarded { add("Proxy-Authorization", proxyAuthorization(for: hop)) }
-        if request.version < .http11 { add("Connection", "keep-alive") }
-        if !request.upgrade.isEmpty {
-            add("Connection", "Upgrade")
-            add("Upgrade", request.upgrade.joined(separator: ", "))
-        }
-        if expectsContinue { add("Expect", "100-continue") }
-        for field in request.headers {
-            switch field.name.lowercased() {
-            case "expect" where hop.skipsContinue: break
-            // Whoever is not the proxy has no business with it.
-            case "proxy-authorization" where !isForwarded: break
-            default: headers.add(field.name, field.value)
-            }
+        if request.lacks("Accept") { headers.add("Accept", "*/*") }
+        if decodes, request.lacks("Accept-Encoding") {
+            headers.add("Accept-Encoding", ContentCoding.acceptEncoding)
         }
         return headers
     }
 
-    private func proxyAuthorization(for hop: Hop) -> String? {
-        guard case .forward(let proxy) = hop.key.way else { return nil }
-        return hop.proxyAuthorization ?? proxy.credential?.sentAtOnce
+    /// What proves who asks, and what the server has asked to be told again.
+    private func addProofs(
+        to headers: inout HTTPHeaders,
+        _ hop: Hop
+    ) throws(HTTPRequestFault) {
+        // Most requests have nothing to prove.
+        let isPlain = hop.request.credential == nil && !hop.url.hasUserInfo && !hop.isForwarded
+        for asker in isPlain ? [] : hop.askers where hop.request.lacks(asker.answerField) {
+            guard let credential = hop.provenCredential(for: asker) else { continue }
+            let value = try credentials.value(
+                of: credential,
+                for: asker,
+                method: hop.request.method,
+                target: target(of: hop)
+            )
+            if let value { headers.add(asker.answerField, value) }
+        }
+        guard let jar = configuration.cookieJar, hop.request.lacks("Cookie") else { return }
+        if let cookies = jar.field(for: hop.url) { headers.add("Cookie", cookies) }
     }
 
-    private func authorization(for hop: Hop) -> String? {
-        if let given = hop.authorization { return given }
-        switch hop.request.credential {
-        case let credential?:
-            return credential.sentAtOnce
-        case nil:
-            guard !hop.url.username.isEmpty || !hop.url.password.isEmpty else { return nil }
-            return BasicCredential.value(
-                user: hop.url.decodedUsername,
-                password: hop.url.decodedPassword
-            )
+    /// What goes with the connection and the body, and the request's own fields behind it.
+    private func addFraming(
+        to headers: inout HTTPHeaders,
+        _ hop: Hop,
+        _ source: BodySource,
+        expectsContinue: Bool
+    ) {
+        let request = hop.request
+        if request.lacks("Connection") {
+            if request.version < .http11 { headers.add("Connection", "keep-alive") }
+            if !request.upgrade.isEmpty { headers.add("Connection", "Upgrade") }
+        }
+        if !request.upgrade.isEmpty, request.lacks("Upgrade") {
+            headers.add("Upgrade", request.upgrade.joined(separator: ", "))
+        }
+        if expectsContinue, request.lacks("Expect") { headers.add("Expect", "100-continue") }
+        if let type = source.contentType, request.lacks("Content-Type") {
+            headers.add("Content-Type", type)
+        }
+        for field in request.headers {
+            switch field.name.lowercased() {
+            case "expect" where hop.skipsContinue: break
+            // Whoever is not the proxy has no business with it.
+            case "proxy-authorization" where !hop.isForwarded: break
+            default: headers.add(field.name, field.value)
+            }
         }
     }
 }
 
 extension HTTPRequest {
-    /// Whether a field is not to be sent by itself.
-    fileprivate func omits(_ name: String) -> Bool {
-        !omittedHeaders.isEmpty && omittedHeaders.contains { $0.lowercased() == name.lowercased() }
+    /// Whether a field is left to us to send: it is neither there nor to be left out.
+    fileprivate func lacks(_ name: String) -> Bool {
+        guard !headers.contains(name) else { return false }
+        return omittedHeaders.isEmpty
+            || !omittedHeaders.contains { $0.lowercased() == name.lowercased() }
     }
 }

@@ -24,6 +24,9 @@ public final class HTTPClient {
     var lastURL: (text: String, url: HTTPURL)?
     private var ownResolver: (any Resolver)?
 
+    /// What those who ask who asks have led to.
+    let credentials = CredentialMemory()
+
     /// Those under way; each is held until its end.
     private(set) var exchanges: [HTTPExchange] = []
 

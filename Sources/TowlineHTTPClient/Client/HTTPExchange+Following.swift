@@ -7,7 +7,7 @@ enum FollowUp {
     case show
     /// Another request follows.
     case next(Hop)
-    /// Nothing, until somebody answers.
+    /// Nothing, until the delegate has answered.
     case wait
     /// The exchange fails.
     case fail(HTTPError)
@@ -16,8 +16,11 @@ enum FollowUp {
 extension HTTPExchange {
     /// Decides what a final head leads to; may ask the delegate, who may do anything.
     func decide(_ head: HTTPResponseHead, isReused: Bool) -> FollowUp {
+        guard let hop, let outgoing else { return .show }
+        if let jar = client.configuration.cookieJar { jar.store(head.headers, from: hop.url) }
+        if hop.request.credential != nil || hop.isForwarded { noteAuthenticationInfo(head, hop) }
         // Most responses lead nowhere else.
-        guard head.status >= 300, let hop, let outgoing else { return .show }
+        guard head.status >= 300 || head.status == 206 else { return .show }
         if RetryRules.shouldAskElsewhere(head, hop, isReused: isReused) {
             var next = hop
             next.wasRepeated = true
@@ -30,6 +33,8 @@ extension HTTPExchange {
             return .next(next)
         }
         do throws(HTTPError) {
+            if let next = try decideChallenge(head, hop) { return next }
+            try RangeRules.check(head, hop.request)
             guard let target = try RedirectRules.target(head, from: hop.url) else { return .show }
             return try follow(target, head, hop)
         } catch {
@@ -51,10 +56,11 @@ extension HTTPExchange {
             throw .redirectRefused(reason: "it leads from https to http, to \(target.origin)")
         }
         var request = RedirectRules.request(after: head.status, hop.request, policy)
-        let keeps = hop.keepsCredentials && target.origin == hop.url.origin
-        if !keeps, !policy.keepsCredentials { RedirectRules.dropSecrets(&request) }
+        let isSame = target.origin == hop.url.origin
+        // What was dropped is not there any more; what was given since is this origin's own.
+        if !isSame, !policy.keepsCredentials { RedirectRules.dropSecrets(&request) }
         // A socket of this host's is reached by the program's own word alone.
-        if target.origin != hop.url.origin { request.unixPath = nil }
+        if !isSame { request.unixPath = nil }
         request.url = target.href
         request.target = nil
         let response = HTTPResponse(url: hop.url, head: head, isDecoded: false, contentLength: nil)
@@ -68,7 +74,7 @@ extension HTTPExchange {
         metrics.redirectCount += 1
         metrics.lastHopBeganAt = client.reactor.now
         return .next(
-            try client.nextHop(request, keepsCredentials: keeps || policy.keepsCredentials)
+            try client.nextHop(request, after: hop, keepsAll: policy.keepsCredentials)
         )
     }
 

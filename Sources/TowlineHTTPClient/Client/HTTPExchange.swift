@@ -54,6 +54,13 @@ public final class HTTPExchange {
     /// Whether the caller holds content back.
     public private(set) var isSuspended = false
 
+    /// What the delegate was asked and has not answered yet.
+    var question: CredentialQuestion?
+    var questionCount = 0
+
+    /// Whether the rest of a response waits for the delegate's answer.
+    var isAsking: Bool { question != nil }
+
     /// Brings its body, where that comes from a sequence.
     var bodyPull: BodyPull?
 
@@ -257,6 +264,7 @@ public final class HTTPExchange {
         waitTimer = nil
         totalTimer = nil
         sponsored = nil
+        question = nil
         bodyPull?.cancel()
         bodyPull = nil
         metrics.endedAt = client.reactor.now

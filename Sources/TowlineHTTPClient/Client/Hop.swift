@@ -19,14 +19,9 @@ struct Hop {
     /// Whether the server refused to be asked for its consent before the body.
     var skipsContinue = false
 
-    /// Challenges that were answered.
-    var answeredChallenges = 0
-
-    /// What is sent as `Authorization` by the rules of credentials.
-    var authorization: String?
-
-    /// What is sent as `Proxy-Authorization` by the rules of credentials.
-    var proxyAuthorization: String?
+    /// What the server was answered that wants to know who asks, and what the proxy.
+    var serverAnswer = ChallengeAnswer()
+    var proxyAnswer = ChallengeAnswer()
 
     /// Whether the connection itself is what is asked for.
     var isTunnel = false

@@ -32,6 +32,8 @@ struct BodySource {
     static let stepByteCount = 256 * 1024
 
     let length: HTTPBodyLength
+    /// What it is by itself; a request may say otherwise.
+    let contentType: String?
     let producer: (@Sendable (HTTPExchange) -> Void)?
 
     private var pieces: [Piece] = []
@@ -48,10 +50,18 @@ struct BodySource {
         if case .stream(let length, let producer) = body {
             self.length = length.map { .known($0) } ?? .unknown
             self.producer = producer
+            contentType = nil
             return
         }
         producer = nil
-        try Self.collect(body, into: &pieces)
+        let form: FormSource?
+        switch body {
+        case .form(let fields): form = FormSource(fields: fields)
+        case .multipart(let parts): form = try FormSource(parts: parts)
+        default: form = nil
+        }
+        contentType = form?.contentType
+        for piece in form?.pieces ?? [body] { try Self.collect(piece, into: &pieces) }
         length =
             body.isNone ? .none : .known(pieces.reduce(0) { $0 + UInt64($1.count) })
         isFinished = true
@@ -71,8 +81,8 @@ struct BodySource {
             }
         case .pieces(let inner):
             for piece in inner { try collect(piece, into: &pieces) }
-        case .stream:
-            // What is brought cannot be mixed with what is there.
+        case .stream, .form, .multipart:
+            // What is brought cannot be mixed with what is there, nor a form be within another.
             throw .bodyNotReplayable
         }
     }

@@ -27,7 +27,7 @@ extension HTTPConnection {
     }
 
     /// Nothing more comes.
-    private func ended(_ reason: SocketError?, wasOrderly: Bool) {
+    func ended(_ reason: SocketError?, wasOrderly: Bool) {
         switch phase {
         case .closed:
             return
@@ -42,6 +42,7 @@ extension HTTPConnection {
             break
         }
         guard payConnectNotice() || exchange == nil else { return }
+        guard exchange?.isAsking != true else { return heldEnd = (reason, wasOrderly) }
         // A response that is complete stands, whatever becomes of what is still being sent.
         if dialogue.receiving == .ended {
             dialogue.sendingFailed()
@@ -130,7 +131,7 @@ extension HTTPConnection {
         case (.sending, _): return (timeouts.sendStall, .sendStall)
         case (.sent, .head), (.stopped, .head): return (timeouts.firstByte, .firstByte)
         case (.sent, _), (.stopped, _):
-            if exchange?.isSuspended == true { return (nil, nil) }
+            if let exchange, exchange.isSuspended || exchange.isAsking { return (nil, nil) }
             return (timeouts.bodyStall, .bodyStall)
         }
     }

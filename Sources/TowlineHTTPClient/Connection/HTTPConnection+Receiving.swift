@@ -41,9 +41,10 @@ extension HTTPConnection {
 
     private var isReading: Bool { socket.currentRead != nil }
 
-    /// Whether the caller lets no content come.
+    /// Whether the caller lets no content come, or has not said what is to become of it.
     private var isHeldBack: Bool {
-        exchange?.isSuspended == true && dialogue.receiving == .body
+        guard let exchange, dialogue.receiving == .body else { return false }
+        return exchange.isSuspended || exchange.isAsking
     }
 
     /// Takes bytes apart, and puts back what the caller does not let come.
@@ -112,12 +113,42 @@ extension HTTPConnection {
         let followUp = exchange.decide(head, isReused: useCount > 1)
         // The question that it may ask may have been answered by a cancel.
         guard self.exchange === exchange else { return }
+        carryOut(followUp, head, exchange)
+    }
+
+    private func carryOut(
+        _ followUp: FollowUp,
+        _ head: HTTPResponseHead,
+        _ exchange: HTTPExchange
+    ) {
         switch followUp {
         case .show: show(head, to: exchange)
         case .next(let hop): leaveForNext(hop, exchange)
-        case .wait: drain()
+        // The rest stays where it is: it is the caller's if there is no answer.
+        case .wait: pool.setAside(self)
         case .fail(let error): fail(error)
         }
+    }
+
+    /// The delegate has said what is to become of a response that wants to know who asks.
+    func release(_ followUp: FollowUp, _ head: HTTPResponseHead, _ exchange: HTTPExchange) {
+        guard self.exchange === exchange, case .busy = phase else { return }
+        pool.takeBack(self)
+        progressed()
+        let end = heldEnd
+        heldEnd = nil
+        if end != nil, case .next(let hop) = followUp {
+            self.exchange = nil
+            exchange.isLeft(by: self)
+            close(abruptly: true)
+            return exchange.go(hop)
+        }
+        carryOut(followUp, head, exchange)
+        guard case .busy = phase else { return }
+        receive([UInt8]().span.bytes)
+        guard case .busy = phase else { return }
+        if let end { return ended(end.reason, wasOrderly: end.wasOrderly) }
+        if !isHeldBack { goOn() }
     }
 
     private func show(_ head: HTTPResponseHead, to exchange: HTTPExchange) {

@@ -10,17 +10,21 @@ final class TunnelOpening {
     var socks: SOCKS5Handshake?
     /// Where it is to lead for a proxy that is given addresses.
     var address: IPAddress?
-    /// Whether a question for who asks was answered.
-    var hasAnswered = false
-    /// What was answered.
-    var answer: String?
+    /// How often a question for who asks was answered.
+    var answerCount = 0
+    /// What is sent to prove who asks.
+    var credential: HTTPCredential?
     /// Whether it is asked for again when this connection is gone.
     var reopens = false
 
     init(_ proxy: HTTPProxy, to place: HTTPHostPort) {
         self.proxy = proxy
         self.place = place
+        credential = proxy.credential
     }
+
+    /// Who may ask.
+    var asker: CredentialAsker { .proxy(proxy.place) }
 
     /// What a proxy of SOCKS is given.
     var destination: SOCKS5Handshake.Destination {
@@ -65,23 +69,31 @@ extension HTTPConnection {
             }
         }
         switch tunnel.proxy.kind {
-        case .http: askForTunnel(tunnel.answer ?? tunnel.proxy.credential?.sentAtOnce)
+        case .http: askForTunnel()
         case .socks5: greet(tunnel)
         }
     }
 
-    private func askForTunnel(_ authorization: String?) {
+    private func askForTunnel() {
         guard let tunnel, let client else { return }
-        let answers = if case .anyOffered = tunnel.proxy.credential { true } else { false }
         tunnel.connect = ConnectHandshake(
             profile: client.configuration.profile,
-            mayAskAgain: answers && !tunnel.hasAnswered
+            mayAskAgain: tunnel.mayAnswer
         )
         do throws(HTTPRequestFault) {
+            var authorization: [UInt8]?
+            if let credential = tunnel.credential {
+                authorization = try client.credentials.value(
+                    of: credential,
+                    for: tunnel.asker,
+                    method: .connect,
+                    target: tunnel.place.description
+                )
+            }
             let request = try ConnectHandshake.request(
                 to: tunnel.place,
                 userAgent: client.configuration.userAgent,
-                authorization: authorization,
+                authorization: authorization.map { String(decoding: $0, as: UTF8.self) },
                 fields: tunnel.proxy.fields
             )
             sendToProxy(request)
@@ -154,15 +166,12 @@ extension HTTPConnection {
         }
     }
 
-    /// The proxy made no tunnel; one that wants to know who asks is told, once.
+    /// The proxy made no tunnel; one that wants to know who asks is told.
     private func refused(_ head: HTTPResponseHead, _ isReusable: Bool, _ tunnel: TunnelOpening) {
-        let answer = tunnel.hasAnswered ? nil : tunnel.proxy.credential?.answer(to: head)
-        guard head.status == 407, answer != nil else {
+        guard head.status == 407, let client, tunnel.answers(head, client.credentials) else {
             return failed(.proxy(head, reason: "\(tunnel.text): \(head.status) \(head.reason)"))
         }
-        tunnel.hasAnswered = true
-        tunnel.answer = answer
-        if isReusable { return askForTunnel(answer) }
+        if isReusable { return askForTunnel() }
         tunnel.reopens = true
         socket.disconnect()
     }
@@ -220,13 +229,28 @@ extension HTTPCredential {
         case .bearer: nil
         }
     }
+}
 
-    /// What is sent to a proxy that asks for what was not sent at once.
-    fileprivate func answer(to head: HTTPResponseHead) -> String? {
-        guard case .anyOffered(let user, let password) = self else { return nil }
-        let challenges = HTTPChallenge.all(in: head.headers, named: "Proxy-Authenticate")
-        let offersBasic = challenges.contains { $0.scheme == "basic" }
-        return offersBasic ? BasicCredential.value(user: user, password: password) : nil
+extension TunnelOpening {
+    /// Whether there is something to say that was not sent at once.
+    fileprivate var mayAnswer: Bool {
+        switch proxy.credential {
+        case .digest, .anyOffered: answerCount < 2
+        case .basic, .bearer, nil: false
+        }
+    }
+
+    /// Makes ready what answers a refusal, if there is such a thing.
+    fileprivate func answers(_ head: HTTPResponseHead, _ memory: CredentialMemory) -> Bool {
+        let challenges = asker.challenges(in: head)
+        guard mayAnswer, let given = proxy.credential,
+            answerCount == 0 || DigestCredential.isStale(challenges)
+        else { return false }
+        answerCount += 1
+        credential = given
+        if memory.learn(challenges, from: asker, for: given) { return true }
+        credential = given.basic(offeredBy: challenges)
+        return credential != nil
     }
 }
 

@@ -81,6 +81,10 @@ final class HTTPConnection: StreamSocketTLSDelegate {
     @exclusivity(unchecked) var heldBody: [UInt8] = []
     /// Bytes behind the end of the response.
     @exclusivity(unchecked) var hasStrayBytes = false
+    /// The connection's end, which came while the delegate was asked.
+    @exclusivity(unchecked) var heldEnd: (reason: SocketError?, wasOrderly: Bool)?
+    /// Whether it takes up nobody's place, since it waits for the delegate.
+    @exclusivity(unchecked) var isSetAside = false
     /// How many bytes of a body that nobody wants may still come.
     @exclusivity(unchecked) var drainAllowance = 0
     /// What follows when the rest of the body is drained.
@@ -146,6 +150,7 @@ final class HTTPConnection: StreamSocketTLSDelegate {
         response = nil
         decoding = nil
         hasStrayBytes = false
+        heldEnd = nil
         requestCloses = outgoing.closes
         let allowsHTTP09 = useCount == 1 && client?.configuration.allowsHTTP09 == true
         parser.begin(

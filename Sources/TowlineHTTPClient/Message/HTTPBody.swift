@@ -17,6 +17,21 @@ public enum HTTPBody: Sendable {
     /// Several pieces, one behind the other, such as those of a form with files.
     case pieces([HTTPBody])
 
+    /// Names and values in one line, as browsers send forms.
+    ///
+    /// `Content-Type` says so unless the request has one.
+    ///
+    /// Source: URL Standard section 5.2.
+    case form([(String, String)])
+
+    /// A form in parts, whose files are sent without being read into memory.
+    ///
+    /// What parts them is made by chance each time that it is sent, and said in `Content-Type`,
+    /// which a request with such a body must not have.
+    ///
+    /// Source: RFC 7578.
+    case multipart([HTTPFormPart])
+
     /// What is brought while it is sent.
     ///
     /// `producer` is called on the reactor, each time the connection can take more, and answers by
@@ -36,7 +51,8 @@ public enum HTTPBody: Sendable {
     /// Whether it can be sent again, to another place or over another connection.
     var isReplayable: Bool {
         switch self {
-        case .none, .bytes, .file, .openFile: true
+        case .none, .bytes, .file, .openFile, .form: true
+        case .multipart(let parts): parts.allSatisfy(\.content.isReplayable)
         case .pieces(let pieces): pieces.allSatisfy(\.isReplayable)
         case .stream: false
         }

@@ -51,6 +51,10 @@ public enum HTTPError: Error, Sendable {
     /// The content is not coded as the response says.
     case decode(CodingError)
 
+    /// The part of a content that came is not the one that was asked for: `Range` and
+    /// `Content-Range`.
+    case range(asked: String, answered: String?)
+
     /// More redirects than allowed.
     case tooManyRedirects(limit: Int)
 

@@ -14,6 +14,8 @@ final class HTTPPool {
         fileprivate var count = 0
         /// Those under way.
         fileprivate var pendingCount = 0
+        /// Those that wait for their callers, which are not among the others.
+        fileprivate var asideCount = 0
         /// Built once for all connections of the key, with the tickets of their sessions.
         fileprivate var tls: TLSConfiguration?
 
@@ -21,7 +23,7 @@ final class HTTPPool {
             self.key = key
         }
 
-        fileprivate var isUnused: Bool { count == 0 && waiters.isEmpty }
+        fileprivate var isUnused: Bool { count + asideCount == 0 && waiters.isEmpty }
     }
 
     private var groups: [PoolKey: Group] = [:]
@@ -115,7 +117,7 @@ final class HTTPPool {
     {
         guard connections.removeValue(forKey: ObjectIdentifier(connection)) != nil else { return }
         let group = connection.group
-        group.count -= 1
+        if connection.isSetAside { group.asideCount -= 1 } else { group.count -= 1 }
         switch phase {
         case .opening: group.pendingCount -= 1
         case .idle: removeIdle(connection)
@@ -123,6 +125,24 @@ final class HTTPPool {
         }
         if let client { openIfNeeded(for: group, of: client) }
         dropIfUnused(group)
+    }
+
+    /// A connection waits for the caller, and takes up nobody's place meanwhile: the caller may need
+    /// one to find out what to say.
+    func setAside(_ connection: HTTPConnection) {
+        guard !connection.isSetAside, let client = connection.client else { return }
+        connection.isSetAside = true
+        connection.group.count -= 1
+        connection.group.asideCount += 1
+        openIfNeeded(for: connection.group, of: client)
+    }
+
+    /// It goes on, if need be as one more than there may be.
+    func takeBack(_ connection: HTTPConnection) {
+        guard connection.isSetAside else { return }
+        connection.isSetAside = false
+        connection.group.asideCount -= 1
+        connection.group.count += 1
     }
 
     /// Closes those that serve nobody.

@@ -18,7 +18,8 @@ enum RedirectRules {
             throw .redirectRefused(reason: "the response names \(places.count) places to go to")
         }
         do throws(HTTPURLError) {
-            let target = try url.resolve(place)
+            // A user in a URL is that URL's own.
+            let target = try url.withoutUserInfo.resolve(place)
             return target.fragment == nil ? target.withFragment(url.fragment) : target
         } catch {
             throw .redirectRefused(

@@ -86,6 +86,7 @@ extension FetchFailure {
         case .limit(.codings): .coding
         case .limit: .receive
         case .decode: .coding
+        case .range: .range
         case .tooManyRedirects: .redirects
         case .redirectRefused: .unsupportedScheme
         case .bodyNotReplayable: .rewind
@@ -148,6 +149,8 @@ extension FetchFailure {
         case .malformedResponse(let fault): fault.description
         case .limit(let limit): "the response is larger than allowed: \(limit)"
         case .decode(let reason): "the content cannot be decoded: \(reason)"
+        case .range(let asked, let answered):
+            "the server answers \(asked) by \(answered ?? "an unknown part")"
         case .tooManyRedirects(let limit): "Maximum (\(limit)) redirects followed"
         case .redirectRefused(let reason): "redirect refused: \(reason)"
         case .bodyNotReplayable: "necessary data rewind was not possible"
