@@ -37,8 +37,8 @@ final class HTTPConnection: StreamSocketTLSDelegate {
     let socket: StreamSocket
     let reactor: Reactor
 
-    // Touched by the reactor's thread only, and no access spans a callback, so that the checks of the
-    // runtime would find nothing.
+    // Touched by the reactor's thread only, and no access spans a callback, so that the checks of
+    // the runtime would find nothing.
 
     @exclusivity(unchecked) var phase = Phase.opening(.lookingUp)
 

@@ -5,8 +5,9 @@ public struct HTTPFormPart: Sendable {
     /// Its name.
     public var name: String
 
-    /// What is in it: anything but ``HTTPBody/stream(length:producer:)``, ``HTTPBody/form(_:)`` and
-    /// ``HTTPBody/multipart(_:)``. Files are sent without being read into memory.
+    /// What is in it; files are sent without being read into memory.
+    ///
+    /// Anything but ``HTTPBody/stream(length:producer:)`` and another form.
     public var content: HTTPBody
 
     /// The name of the file that it is made of, which makes it a file.

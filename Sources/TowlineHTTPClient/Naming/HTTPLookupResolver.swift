@@ -64,7 +64,8 @@ public final class HTTPLookupResolver: ForgetfulResolver {
     /// - Parameters:
     ///   - reactor: Where it lives.
     ///   - service: Who is asked, and how.
-    ///   - fallback: Who is asked when the service fails, such as `reactor.resolver`; `nil`, nobody.
+    ///   - fallback: Who is asked when the service fails, such as `reactor.resolver`; `nil`,
+    ///     nobody.
     public init(
         reactor: Reactor,
         service: HTTPLookupService,

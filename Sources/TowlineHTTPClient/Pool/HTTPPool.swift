@@ -127,8 +127,8 @@ final class HTTPPool {
         dropIfUnused(group)
     }
 
-    /// A connection waits for the caller, and takes up nobody's place meanwhile: the caller may need
-    /// one to find out what to say.
+    /// A connection waits for the caller, and takes up nobody's place meanwhile: the caller may
+    /// need one to find out what to say.
     func setAside(_ connection: HTTPConnection) {
         guard !connection.isSetAside, let client = connection.client else { return }
         connection.isSetAside = true

@@ -5,12 +5,12 @@
 enum WebSocketKey {
     /// Sixteen random bytes, as text.
     static func random() -> String {
-        BasicCredential.base64((0..<16).map { _ in UInt8.random(in: .min ... .max) })
+        Base64.encode((0..<16).map { _ in UInt8.random(in: .min ... .max) })
     }
 
     /// What the server answers to a key.
     static func acceptance(of key: String) -> String {
-        BasicCredential.base64(sha1(Array((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8)))
+        Base64.encode(sha1(Array((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8)))
     }
 
     static func sha1(_ message: [UInt8]) -> [UInt8] {
