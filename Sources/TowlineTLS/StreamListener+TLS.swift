@@ -1,8 +1,8 @@
 public import Towline
 
 extension StreamListener {
-    /// Asks each connection that is accepted from now on to be secured, before the delegate hears of
-    /// it; `socketDidSecure(_:)` says when it is.
+    /// Asks each connection that is accepted from now on to be secured, before the delegate hears
+    /// of it; `socketDidSecure(_:)` says when it is.
     ///
     /// Called again, it replaces the configuration; connections and handshakes that there are go on
     /// with theirs. What is not built yet is built in the call, which may take some 20 ms: call

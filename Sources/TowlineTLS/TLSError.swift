@@ -121,8 +121,8 @@ extension TLSError {
         }
     }
 
-    /// What we had offered, where the alert may have to do with it: 40 handshake failure, 70 protocol
-    /// version, 71 insufficient security.
+    /// What we had offered, where the alert may have to do with it: 40 handshake failure, 70
+    /// protocol version, 71 insufficient security.
     private static func offer(_ alert: TLSAlert) -> String {
         guard [40, 70, 71].contains(alert.code), !alert.offered.isEmpty else { return "" }
         return "; we offered \(list(alert.offered))"

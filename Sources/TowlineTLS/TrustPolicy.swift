@@ -55,8 +55,8 @@ public struct TrustPolicy: Sendable, Hashable {
 
     /// Public keys of which at least one has to be in the verified chain; `nil` for any.
     ///
-    /// An empty set trusts nobody, and is refused as a configuration: pins that were lost on the way
-    /// do not switch pinning off.
+    /// An empty set trusts nobody, and is refused as a configuration: pins that were lost on the
+    /// way do not switch pinning off.
     public var pins: Set<PublicKeyPin>?
 
     /// How revoked certificates are found out.

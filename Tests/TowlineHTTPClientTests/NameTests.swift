@@ -36,7 +36,8 @@ import TowlineTLS
         web.answer = { head in
             let isFirst = head.contains("Host: a.multi.test")
             return isFirst
-                ? "HTTP/1.1 302 Go\r\nLocation: https://b.multi.test:\(port)/\r\nContent-Length: 0\r\n\r\n"
+                ? "HTTP/1.1 302 Go\r\nLocation: https://b.multi.test:\(port)/\r\n"
+                    + "Content-Length: 0\r\n\r\n"
                 : "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
         }
         let recorder = try web.send(HTTPRequest(.get, "https://a.multi.test:\(port)/"))

@@ -45,7 +45,8 @@ public struct HTTPMetrics: Sendable {
     /// From where.
     public internal(set) var localAddress: SocketAddress?
 
-    // Readings of the reactor's clock; what they are from the start on is worked out for whoever asks.
+    // Readings of the reactor's clock; what they are from the start on is worked out for whoever
+    // asks.
 
     private let began: MonotonicInstant
     var lookedUpAt: MonotonicInstant?
