@@ -5,7 +5,17 @@ internal import Glibc
     static let version = "0.1"
 
     static func main() {
+        holdStandardDescriptors()
         exit(run(Array(CommandLine.arguments.dropFirst())).rawValue)
+    }
+
+    /// Fills the places of standard descriptors that are closed, so that no connection gets one of
+    /// their numbers; writing to what is put there fails.
+    private static func holdStandardDescriptors() {
+        for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) < 0 {
+            // The lowest number that is free is this one.
+            _ = open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY)
+        }
     }
 
     static func run(_ arguments: [String]) -> ExitCode {

@@ -84,6 +84,15 @@ private func run(_ arguments: [String]) throws -> ChildProcess.Exit {
         #expect(exit.standardError.contains("No space left on device"))
     }
 
+    @Test("A closed standard output ends with 23") func closedOutput() throws {
+        let server = try CannedServer([answer("hello")])
+        let program = try BuiltProduct.path(of: "fetch")
+        let line = "exec \"$0\" -q -s \"$1\" >&-"
+        let exit = try ChildProcess.run("/bin/sh", ["-c", line, program, server.url])
+        #expect(exit?.code == 23)
+        #expect(try server.heard().count == 1)
+    }
+
     @Test("A part of an answer ends with 18, and is shown") func cut() throws {
         let server = try CannedServer(["HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"])
         let exit = try run(["-s", server.url])
@@ -120,6 +129,29 @@ private func run(_ arguments: [String]) throws -> ChildProcess.Exit {
         program.send(signal: SIGINT)
         #expect(try program.waitForExit()?.code == 130)
         #expect(try ByteFiles().read(path) == Array("half".utf8))
+    }
+
+    @Test("A request that was typed is sent as it is, and the body named by its type")
+    func typed() throws {
+        let fields = "Content-Type: text/html\r\n"
+        let server = try CannedServer([answer("<p>", fields: fields)])
+        let folder = "/tmp/towline-fetch-\(getpid())-\(server.port)"
+        mkdir(folder, 0o700)
+        let (request, page) = ("\(folder)/request", "\(folder)/index.html")
+        defer {
+            unlink(request)
+            unlink(page)
+            rmdir(folder)
+        }
+        try OutputFile(path: request).write("GET  /x HTTP/1.0\r\nodd line\r\n\r\n")
+        let exit = try run([
+            "--raw-request", request, "--save-by-type", "--output-dir", folder, "-D", "-",
+            server.url,
+        ])
+        #expect(exit.code == 0)
+        #expect(exit.standardOutput.hasPrefix("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"))
+        #expect(try server.heard() == ["GET  /x HTTP/1.0\r\nodd line\r\n\r\n"])
+        #expect(try ByteFiles().read(page) == Array("<p>".utf8))
     }
 
     @Test("Each callback is a line of its own where that is asked for") func events() throws {

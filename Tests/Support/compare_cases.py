@@ -127,7 +127,7 @@ def requests():
         Case(["-F", 'q"uote=1', "{plain}/echo"]),
         Case(["--form-string", "a=@b;type=c", "{plain}/echo"]),
         Case(["-F", "f=@missing", "{plain}/echo"]),
-        Case(["-F", "f=@-;filename=in", "{plain}/echo"], stdin=b"piped"),
+        Case(["-F", "f=@-;filename=in;type=a/b", "{plain}/echo"], stdin=b"piped"),
         Case(["-F", "nothing", "{plain}/echo"]),
         Case(["-d", "a", "-F", "a=b", "{plain}/echo"]),
     ]
@@ -190,7 +190,7 @@ def contents():
         "--compressed {plain}/raw-deflate", "--compressed {plain}/bad-gzip", "{plain}/bad-gzip",
         "--compressed {plain}/unknown-coding", "{plain}/unknown-coding", "--compressed -i {plain}/gzip",
         "--compressed {plain}/encodings", "{plain}/encodings", "--compressed --raw {plain}/gzip",
-        "--compressed -I {plain}/gzip", "--compressed {plain}/status/204",
+        "--raw {plain}/chunked", "--raw -i {plain}/large/100", "--compressed -I {plain}/gzip", "--compressed {plain}/status/204",
         "--compressed -H Accept-Encoding:gzip {plain}/gzip", "-H Accept-Encoding:gzip {plain}/gzip",
     ])
 
@@ -206,7 +206,7 @@ def failures():
         "--retry -1 {plain}/echo", "--max-redirs x {plain}/echo", "--data", "-E missing.pem {tls}/echo",
         "--cacert missing.pem {tls}/echo", "--cacert small.txt {tls}/echo", "{tls}/echo",
         "--proto =https {plain}/echo", "--proto -all {plain}/echo", "-K missing.conf {plain}/echo",
-        "-o /nowhere/out {plain}/echo", "-o /dev/full {plain}/large/100000", "-o /dev/null {plain}/echo",
+        "-o /dev/stdin/x {plain}/echo", "-o /nowhere/out {plain}/echo", "-o /dev/full {plain}/large/100000", "-o /dev/null {plain}/echo",
         "-w %{{exitcode}} {plain}/cut", "-w %{{exitcode}}|%{{http_code}} {plain}/empty",
         "--no-silent --silent {plain}/echo", "--no-fail {plain}/status/404",
         "{plain}/early-refusal --data-binary @large.bin", "-T large.bin {plain}/early-refusal",

@@ -26,6 +26,26 @@ import TowlineTestKit
         try web.end()
     }
 
+    @Test("Chunks are shown as they came where that is asked for")
+    func framing() throws {
+        let web = try SimulatedWeb()
+        let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+        let body = "5;x\r\nhello\r\n0\r\nX-After: 1\r\n\r\n"
+        try web.serve { peer, _ in
+            for byte in (head + body).utf8 { peer.send([byte]) }
+        }
+        var request = HTTPRequest(.get, "http://127.0.0.1/")
+        let plain = try web.send(request)
+        #expect(plain.text == "hello")
+        #expect(plain.metrics?.responseHeadByteCount == UInt64(head.utf8.count))
+        request.keepsFraming = true
+        let framed = try web.send(request)
+        #expect(framed.text == body)
+        #expect(framed.events.last == .finished)
+        #expect(web.seen.map(\.connection) == [1, 1])
+        try web.end()
+    }
+
     @Test("One connection serves requests one after the other, also from within the last callback")
     func reuse() throws {
         let web = try SimulatedWeb()

@@ -53,11 +53,19 @@ extension HTTPConnection {
         var offset = 0
         while case .busy = phase {
             if isHeldBack { return putBack(bytes.extracting(offset..<bytes.byteCount)) }
+            let start = offset
+            let isHead = dialogue.receiving == .head
             let event: HTTP1Event?
             do throws(HTTP1Fault) {
                 event = try parser.next(in: bytes, from: &offset)
             } catch {
                 return fail(HTTPError(error, nil))
+            }
+            if isHead {
+                exchange?.metrics.responseHeadByteCount += UInt64(offset - start)
+            } else if showsFraming, offset > start {
+                showFramed(bytes.extracting(start..<offset))
+                guard case .busy = phase else { return }
             }
             guard let event else { return }
             switch event {
@@ -153,7 +161,7 @@ extension HTTPConnection {
 
     private func show(_ head: HTTPResponseHead, to exchange: HTTPExchange) {
         do throws(HTTPError) {
-            if exchange.decodesContent, parser.bodyLength != .known(0) {
+            if exchange.decodesContent, parser.bodyLength != .known(0), !showsFraming {
                 decoding = try ContentDecoding(head.headers, limit: exchange.maxDecodedBytes)
             }
         } catch {
@@ -188,13 +196,26 @@ extension HTTPConnection {
     }
 
     private func receiveTrailers(_ trailers: HTTPHeaders) {
-        guard let exchange, !trailers.isEmpty else { return }
+        guard let exchange, !trailers.isEmpty, !showsFraming else { return }
         _ = exchange.tell { try $0.exchange(exchange, didReceiveTrailers: trailers) }
     }
 
     // MARK: The body
 
+    /// Whether the body is shown with what stands around its chunks.
+    private var showsFraming: Bool {
+        exchange?.hop?.request.keepsFraming == true && parser.bodyLength == .chunked
+    }
+
+    private func showFramed(_ bytes: RawSpan) {
+        guard let exchange else { return }
+        exchange.metrics.receivedByteCount += UInt64(bytes.byteCount)
+        exchange.metrics.decodedByteCount += UInt64(bytes.byteCount)
+        _ = exchange.tell { try $0.exchange(exchange, didLoad: bytes) }
+    }
+
     private func receiveBody(_ bytes: RawSpan) {
+        guard !showsFraming else { return }
         guard let exchange else {
             drainAllowance -= bytes.byteCount
             if drainAllowance < 0 { close() }

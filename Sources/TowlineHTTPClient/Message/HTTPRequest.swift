@@ -67,6 +67,10 @@ public struct HTTPRequest: Sendable {
     /// Setting `Accept-Encoding` or `Range` among the headers means no, unless this says yes.
     public var decodesContent: Bool?
 
+    /// Whether a body that comes in chunks is shown as it came, with what stands around them and
+    /// behind the last one, and is not decoded.
+    public var keepsFraming = false
+
     /// How many bytes of decoded content there may be; `nil`, as the configuration says.
     public var maxDecodedBytes: UInt64?
 

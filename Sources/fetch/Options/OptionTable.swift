@@ -61,7 +61,7 @@ enum OptionTable {
         .init("post303", nil, .flag(\.current.keepsPost303)),
         .init("proto", nil, .take(RequestOptions.protocols)),
         .init("proto-redir", nil, .take(RequestOptions.redirectProtocols)),
-        .init("raw-request", nil, .unavailable(takesValue: true)),
+        .init("raw-request", nil, .text(\.current.rawRequest)),
     ]
 
     /// Who asks.

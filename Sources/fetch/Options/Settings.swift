@@ -22,6 +22,7 @@ struct Settings: Sendable {
     var continueAt: ContinueAt?
     var timeCondition: String?
     var requestTarget: String?
+    var rawRequest: String?
     var keepsPath = false
     var globsOff = false
     var usesHTTP10 = false

@@ -36,9 +36,9 @@ struct RequestBuilder {
         }
     }
 
-    /// The URL that is asked for.
-    func url() throws(FetchFailure) -> String {
-        var text = URLText.withScheme(plan.url)
+    /// The URL with its scheme, which has to be one that is allowed.
+    func checkedURL() throws(FetchFailure) -> String {
+        let text = URLText.withScheme(plan.url)
         let scheme = URLText.scheme(of: text)
         guard settings.protocols.contains(scheme), scheme == "http" || scheme == "https" else {
             throw FetchFailure(
@@ -46,6 +46,12 @@ struct RequestBuilder {
                 "Protocol \"\(scheme)\" not supported or disabled"
             )
         }
+        return text
+    }
+
+    /// The URL that is asked for.
+    func url() throws(FetchFailure) -> String {
+        var text = try checkedURL()
         if let file = plan.upload { text = URLText.naming(file: file, in: text) }
         if settings.usesGet, let data = settings.data {
             text = URLText.adding(query: String(decoding: data, as: UTF8.self), to: text)
@@ -80,6 +86,7 @@ struct RequestBuilder {
         request.version = settings.usesHTTP10 ? .http10 : .http11
         if settings.usesHTTP10 { request.omittedHeaders.insert("Connection") }
         request.decodesContent = settings.isCompressed && !settings.isRaw
+        request.keepsFraming = settings.isRaw
         request.maxDecodedBytes = settings.decodedLimit
         request.timeouts = timeouts
         request.redirects = redirects

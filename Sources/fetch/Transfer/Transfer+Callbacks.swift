@@ -61,7 +61,7 @@ extension Transfer {
         cookies?.store(response.headers, from: response.url)
         facts.effectiveURL = response.url.href
         facts.scheme = response.url.scheme.rawValue
-        try rename(for: response)
+        rename(for: response.headers, of: response.url)
         try refuse(response)
         try show(response.head)
         try refuseBody(response)
@@ -114,6 +114,7 @@ extension Transfer {
         facts.redirectCount = metrics.redirectCount
         facts.connectionCount = metrics.connectionCount
         facts.requestByteCount = metrics.requestHeadByteCount
+        facts.headByteCount = max(facts.headByteCount, Int(metrics.responseHeadByteCount))
         facts.receivedByteCount = metrics.receivedByteCount
         facts.sentByteCount = metrics.sentByteCount
         facts.remote = Self.endpoint(metrics.remoteAddress)

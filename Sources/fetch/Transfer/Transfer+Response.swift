@@ -4,16 +4,15 @@ internal import TowlineHTTPClient
 /// What the head of an answer decides.
 extension Transfer {
     /// The name that the server gives, where it may.
-    func rename(for response: HTTPResponse) throws(FetchFailure) {
+    func rename(for headers: HTTPHeaders, of url: HTTPURL) {
         guard case .remoteName = plan.output else { return }
-        let disposition = response.headers["Content-Disposition"].map { Array($0.utf8) }
+        let disposition = headers["Content-Disposition"].map { Array($0.utf8) }
         if settings.usesHeaderName, let disposition,
             let name = SavedFileName(contentDisposition: disposition)
         {
             output = file(name.text, mayReplace: false)
         } else if settings.savesByType {
-            let type = response.headers["Content-Type"]
-            output = file(SavedFileName(response.url, mediaType: type).text)
+            output = file(SavedFileName(url, mediaType: headers["Content-Type"]).text)
         }
     }
 

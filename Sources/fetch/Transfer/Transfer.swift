@@ -34,6 +34,9 @@ final class Transfer: HTTPExchangeDelegate {
     var input: StandardInput?
     var hasBroughtData = false
     var cookies: CookieStore?
+    /// Instead of an exchange, where the request was written by hand.
+    var raw: RawTransfer?
+    var rawURL: HTTPURL?
     /// Which proxy is asked for which URL.
     var exchangeRules: HTTPProxyRules?
     var pace: TransferPace
@@ -65,6 +68,7 @@ final class Transfer: HTTPExchangeDelegate {
         hasBroughtData = false
         do throws(FetchFailure) {
             try open()
+            if let path = settings.rawRequest { return try startRaw(path) }
             builder.cookies = cookieField(for: try builder.url())
             let request = try builder.request()
             facts.method = request.method.rawValue
@@ -91,6 +95,9 @@ final class Transfer: HTTPExchangeDelegate {
     func stop(_ forced: Forced) {
         if self.forced == nil { self.forced = forced }
         exchange?.cancel()
+        guard let raw, case .failure(let failure) = self.forced else { return }
+        raw.stop()
+        rawDidEnd(failure)
     }
 
     private func open() throws(FetchFailure) {
