@@ -14,7 +14,8 @@ import TowlineTLS
             certificateFile: files.path("server/good-chain.pem"),
             privateKeyFile: files.path("server/good.key")
         )
-        let listener = StreamListener(reactor: loop.reactor, delegate: Acceptor())
+        let (acceptor, recorder) = (Acceptor(), Recorder())
+        let listener = StreamListener(reactor: loop.reactor, delegate: acceptor)
         func expect(_ fault: ConfigurationFault, _ settings: TLSConfiguration) {
             #expect(throws: SocketError.security(TLSError.configuration(fault))) {
                 try listener.replaceTLS(settings)
@@ -29,7 +30,7 @@ import TowlineTLS
         expect(.notForServer, .client)
         var client = TLSConfiguration.client
         client.trust = .pinned([])
-        let socket = StreamSocket(reactor: loop.reactor, delegate: Recorder())
+        let socket = StreamSocket(reactor: loop.reactor, delegate: recorder)
         try socket.connect(toHost: "localhost", port: 1)
         #expect(throws: SocketError.security(TLSError.configuration(.noPins))) {
             try socket.startTLS(client)

@@ -68,8 +68,8 @@ enum OptionTable {
     private static let credentials: [OptionRow] = [
         .init("user", "u", .text(\.current.user)),
         .init("basic", nil, .act(RequestOptions.basic)),
-        .init("digest", nil, .unavailable(takesValue: false)),
-        .init("anyauth", nil, .unavailable(takesValue: false)),
+        .init("digest", nil, .flag(\.current.usesDigest)),
+        .init("anyauth", nil, .flag(\.current.usesAnyAuthentication)),
         .init("oauth2-bearer", nil, .text(\.current.bearer)),
         .init("netrc", "n", .flag(\.current.usesNetrc)),
         .init("netrc-file", nil, .text(\.current.netrcFile)),
