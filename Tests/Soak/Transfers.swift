@@ -220,7 +220,7 @@ private final class BodyServer: StreamListenerDelegate, StreamSocketDelegate {
             rest -= bytes.byteCount
             try rest > 0 ? readCounted(socket) : answer(socket)
         case .chunkSize:
-            let count = Int(String(decoding: bytes).dropLast(2), radix: 16) ?? 0
+            let count = Int(String(decoding: bytes).prefix { $0.isHexDigit }, radix: 16) ?? 0
             let part = count > 0 ? Part.chunk : .lastChunk
             try socket.read(toLength: count + 2, tag: part.rawValue)
         case .chunk:
