@@ -371,7 +371,8 @@ extension TLSLine {
 private final class Upgrade {
     private let name: String
     private let tls: TLSConfiguration
-    private let recorder: Recorder
+    // Held by the acceptor, and holds what is told to this one.
+    private unowned let recorder: Recorder
 
     init(_ name: String, _ tls: TLSConfiguration, _ recorder: Recorder) {
         (self.name, self.tls, self.recorder) = (name, tls, recorder)

@@ -214,6 +214,8 @@ import TowlineTestKit
         #expect(web.seen[0].line == "CONNECT b.test:26 HTTP/1.1")
         #expect(String(decoding: recorder.leftover, as: UTF8.self) == "220 hello\r\n")
         #expect(recorder.events == [.connected(isReused: false), .upgraded])
+        // It knows itself.
+        recorder.onEvent = nil
         recorder.socket?.disconnect()
         try web.end()
     }

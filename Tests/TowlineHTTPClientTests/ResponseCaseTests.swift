@@ -68,6 +68,7 @@ private struct CaseRun {
     private let rest = Recorder()
 
     init(_ entry: ResponseCases.Case, _ pieces: [[UInt8]], _ profile: HTTPProfile) throws {
+        guard entry.request.method != "CONNECT" else { return }
         var configuration = HTTPClient.Configuration()
         configuration.profile = profile
         configuration.decodesContent = entry.options?.decompress == true
@@ -92,8 +93,6 @@ private struct CaseRun {
             exchange.suspend()
             web.reactor.schedule(after: .milliseconds(500)) { exchange.resume() }
         }
-        let tunnel = entry.request.method == "CONNECT"
-        guard !tunnel else { return }
         web.client.start(request, delegate: recorder)
         let end = web.network.now.advanced(by: .seconds(1) + .milliseconds(pieces.count))
         while !recorder.hasEnded, web.network.now < end {
@@ -104,6 +103,9 @@ private struct CaseRun {
         isReusable = web.client.connectionCounts.idle == 1
         recorder.socket?.disconnect()
         try web.end()
+        // They know each other.
+        recorder.onEvent = nil
+        rest.onEvent = nil
     }
 
     private static func answer(

@@ -115,6 +115,9 @@ final class SimulatedWeb {
         #expect(reactor.figures.timers == 0, sourceLocation: sourceLocation)
         reactor.stop()
         try reactor.run()
+        // Scripts may know the web that they are part of.
+        servers = []
+        for peer in peers { peer.whenNewsComes = nil }
     }
 }
 
