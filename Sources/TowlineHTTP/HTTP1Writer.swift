@@ -14,41 +14,48 @@ public enum HTTP1Writer {
     ///
     /// - Parameters:
     ///   - head: What is asked.
+    ///   - common: Fields that go in front of the head's own.
     ///   - body: How much follows. Without a body, POST, PUT and PATCH say that none comes.
     /// - Returns: One array, allocated once.
     /// - Throws: ``HTTPRequestFault`` for the first thing that must not be sent.
     public static func head(
         _ head: HTTPRequestHead,
+        behind common: HTTPCommonFields? = nil,
         body: HTTPBodyLength
     ) throws(HTTPRequestFault) -> [UInt8] {
-        let findings = try RequestRules.check(head, body)
+        let findings = try RequestRules.check(head, body, hasHost: common?.hasHost ?? false)
         let headers = head.headers
-        var output: [UInt8] = []
         // A colon, a space and a line end for each field, and what the longest added line needs.
-        output.reserveCapacity(
-            head.method.rawValue.utf8.count + head.target.utf8.count + headers.storage.count
-                + 4 * headers.count + 64
-        )
-        output.append(contentsOf: head.method.rawValue.utf8)
-        output.append(0x20)
-        output.append(contentsOf: head.target.utf8)
-        output.append(
-            contentsOf: head.version == .http11 ? " HTTP/1.1\r\n".utf8 : " HTTP/1.0\r\n".utf8
-        )
-        if let index = findings.hostIndex { append(headers, index, to: &output) }
-        for index in headers.indices where index != findings.hostIndex {
-            append(headers, index, to: &output)
+        let fields = findings.wireByteCount ?? headers.storage.count + 4 * headers.count
+        let most =
+            head.method.rawValue.utf8.count + head.target.utf8.count + fields
+            + (common?.lines.count ?? 0) + 64
+        return [UInt8](unsafeUninitializedCapacity: most) { buffer, count in
+            var output = HeadWriter(buffer)
+            output.append(head.method.rawValue)
+            output.append(" ")
+            output.append(head.target)
+            output.append(head.version == .http11 ? " HTTP/1.1\r\n" : " HTTP/1.0\r\n")
+            // A host of the head's own goes in front of what others have in common with it.
+            if let index = findings.hostIndex, common != nil || findings.wireByteCount == nil {
+                output.append(headers, index)
+            }
+            if let common { output.append(common.lines[...]) }
+            if let byteCount = findings.wireByteCount, common == nil || findings.hostIndex == nil {
+                output.append(headers.storage[..<byteCount])
+            } else {
+                for index in headers.indices where index != findings.hostIndex {
+                    output.append(headers, index)
+                }
+            }
+            switch findings.addedLine {
+            case .none: break
+            case .contentLength(let byteCount): output.append("Content-Length: \(byteCount)\r\n")
+            case .chunked: output.append("Transfer-Encoding: chunked\r\n")
+            }
+            output.append("\r\n")
+            count = output.count
         }
-        switch findings.addedLine {
-        case .none: break
-        case .contentLength(let count):
-            output.append(contentsOf: "Content-Length: ".utf8)
-            appendNumber(count, radix: 10, to: &output)
-            output.append(contentsOf: "\r\n".utf8)
-        case .chunked: output.append(contentsOf: "Transfer-Encoding: chunked\r\n".utf8)
-        }
-        output.append(contentsOf: "\r\n".utf8)
-        return output
     }
 
     /// What stands in front of a chunk's bytes.
@@ -79,22 +86,33 @@ public enum HTTP1Writer {
         return Array("0\r\n".utf8) + (try fields(trailers))
     }
 
+    /// The lines of fields that many heads have in common, and whether `Host` is one of them.
+    static func commonLines(
+        _ headers: HTTPHeaders
+    ) throws(HTTPRequestFault) -> (lines: [UInt8], hasHost: Bool) {
+        let hostIndex = try RequestRules.checkCommon(headers)
+        let most = headers.storage.count + 4 * headers.count
+        let lines = [UInt8](unsafeUninitializedCapacity: most) { buffer, count in
+            var output = HeadWriter(buffer)
+            if let hostIndex { output.append(headers, hostIndex) }
+            for index in headers.indices where index != hostIndex {
+                output.append(headers, index)
+            }
+            count = output.count
+        }
+        return (lines, hostIndex != nil)
+    }
+
     /// Fields without a head, and the empty line behind them.
     static func fields(_ headers: HTTPHeaders) throws(HTTPRequestFault) -> [UInt8] {
         try RequestRules.checkFields(headers)
-        var output: [UInt8] = []
-        output.reserveCapacity(headers.storage.count + 4 * headers.count + 2)
-        for index in headers.indices { append(headers, index, to: &output) }
-        output.append(contentsOf: "\r\n".utf8)
-        return output
-    }
-
-    private static func append(_ headers: HTTPHeaders, _ index: Int, to output: inout [UInt8]) {
-        let place = headers.places[index]
-        output.append(contentsOf: headers.storage[place.name])
-        output.append(contentsOf: ": ".utf8)
-        output.append(contentsOf: headers.storage[trimmed(place.value, of: headers.storage)])
-        output.append(contentsOf: "\r\n".utf8)
+        let most = headers.storage.count + 4 * headers.count + 2
+        return [UInt8](unsafeUninitializedCapacity: most) { buffer, count in
+            var output = HeadWriter(buffer)
+            for index in headers.indices { output.append(headers, index) }
+            output.append("\r\n")
+            count = output.count
+        }
     }
 
     /// The range without spaces and tabs at its ends.
@@ -118,5 +136,48 @@ public enum HTTP1Writer {
             rest /= radix
         } while rest > 0
         output[start...].reverse()
+    }
+}
+
+/// Puts a head into memory that was made for it.
+private struct HeadWriter {
+    private let buffer: UnsafeMutableBufferPointer<UInt8>
+
+    /// How many bytes are written.
+    private(set) var count = 0
+
+    init(_ buffer: UnsafeMutableBufferPointer<UInt8>) {
+        self.buffer = buffer
+    }
+
+    mutating func append(_ bytes: UnsafeBufferPointer<UInt8>) {
+        precondition(bytes.count <= buffer.count - count, "room was made for all of it")
+        guard let source = bytes.baseAddress, let target = buffer.baseAddress else { return }
+        // The memory is there for nothing else, and has room, as was just checked.
+        (target + count).update(from: source, count: bytes.count)
+        count += bytes.count
+    }
+
+    mutating func append(_ text: StaticString) {
+        text.withUTF8Buffer { append($0) }
+    }
+
+    @_disfavoredOverload
+    mutating func append(_ text: String) {
+        var text = text
+        text.withUTF8 { append($0) }
+    }
+
+    mutating func append(_ bytes: ArraySlice<UInt8>) {
+        bytes.withUnsafeBufferPointer { append($0) }
+    }
+
+    /// A field's line.
+    mutating func append(_ headers: HTTPHeaders, _ index: Int) {
+        let place = headers.places[index]
+        append(headers.storage[place.name])
+        append(": ")
+        append(headers.storage[HTTP1Writer.trimmed(place.value, of: headers.storage)])
+        append("\r\n")
     }
 }

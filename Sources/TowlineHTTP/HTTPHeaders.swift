@@ -53,7 +53,8 @@ public struct HTTPHeaders: Sendable {
         var nameCount: Int { Int(nameEnd &- nameStart) }
     }
 
-    /// The names and values of all fields, and of some that were removed.
+    /// The names and values of all fields, and of some that were removed, each field as its line is
+    /// in a message, so that those that were only added lie as they are sent.
     private(set) var storage: [UInt8] = []
     private(set) var places: [Place] = []
 
@@ -109,25 +110,55 @@ public struct HTTPHeaders: Sendable {
 
     /// Whether there is a field of this name.
     public func contains(_ name: String) -> Bool {
-        places.contains { self.name(of: $0, is: name) }
+        let byteCount = name.utf8.count
+        for place in places where place.nameCount == byteCount {
+            if self.name(of: place, is: name) { return true }
+        }
+        return false
     }
 
     /// Adds a field behind all others.
     public mutating func add(_ name: String, _ value: String) {
-        let start = storage.count
-        storage.append(contentsOf: name.utf8)
-        let middle = storage.count
-        storage.append(contentsOf: value.utf8)
-        appendPlace(name: start..<middle, value: middle..<storage.count)
+        var value = value
+        value.withUTF8 { add(name, $0) }
     }
 
     /// Adds a field behind all others.
     public mutating func add(_ name: String, _ value: [UInt8]) {
+        value.withUnsafeBufferPointer { add(name, $0) }
+    }
+
+    /// Adds fields behind all others, in their order.
+    public mutating func add(contentsOf fields: HTTPHeaders) {
+        fields.storage.withUnsafeBufferPointer { bytes in
+            for place in fields.places {
+                // Both ranges lie within the storage.
+                add(
+                    UnsafeBufferPointer(rebasing: bytes[place.name]),
+                    UnsafeBufferPointer(rebasing: bytes[place.value])
+                )
+            }
+        }
+    }
+
+    private mutating func add(_ name: String, _ value: UnsafeBufferPointer<UInt8>) {
+        var name = name
+        name.withUTF8 { add($0, value) }
+    }
+
+    private mutating func add(
+        _ name: UnsafeBufferPointer<UInt8>,
+        _ value: UnsafeBufferPointer<UInt8>
+    ) {
         let start = storage.count
-        storage.append(contentsOf: name.utf8)
+        storage.append(contentsOf: name)
         let middle = storage.count
+        storage.append(UInt8(ascii: ":"))
+        storage.append(Grammar.space)
         storage.append(contentsOf: value)
-        appendPlace(name: start..<middle, value: middle..<storage.count)
+        appendPlace(name: start..<middle, value: (middle + 2)..<storage.count)
+        storage.append(Grammar.carriageReturn)
+        storage.append(Grammar.lineFeed)
     }
 
     /// Replaces all fields of this name by one, which takes the place of the first.
@@ -171,7 +202,7 @@ public struct HTTPHeaders: Sendable {
     }
 
     private func name(of place: Place, is name: String) -> Bool {
-        guard place.name.count == name.utf8.count else { return false }
+        guard place.nameCount == name.utf8.count else { return false }
         return zip(storage[place.name], name.utf8).allSatisfy { ASCII.lower($0) == ASCII.lower($1) }
     }
 }
@@ -211,7 +242,8 @@ extension HTTPHeaders {
     /// Makes room for fields whose names and values have so many bytes in all.
     mutating func reserve(fieldCount: Int, byteCount: Int) {
         places.reserveCapacity(places.count + fieldCount)
-        storage.reserveCapacity(storage.count + byteCount)
+        // A colon, a space and a line end for each.
+        storage.reserveCapacity(storage.count + byteCount + 4 * fieldCount)
     }
 
     /// The fields of a received section, which lie in it at these places.

@@ -10,7 +10,7 @@
 /// Two URLs are equal if all their parts are, the fragment included.
 ///
 /// Source: URL Standard (url.spec.whatwg.org), for the schemes http and https.
-public struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
+public struct HTTPURL: Sendable, CustomStringConvertible {
     /// How a connection is protected.
     public enum Scheme: String, Sendable, Hashable {
         /// In clear.
@@ -81,22 +81,51 @@ public struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
+    /// All that it is made of.
+    fileprivate struct Parts: Hashable {
+        var scheme: Scheme
+        var host: Host
+        var port: UInt16?
+        var username: String
+        var password: String
+        var path: String
+        var query: String?
+        var fragment: String?
+    }
+
+    /// Holds them, so that a copy counts one reference.
+    fileprivate final class Storage: Sendable {
+        let parts: Parts
+
+        init(_ parts: Parts) {
+            self.parts = parts
+        }
+    }
+
+    fileprivate let storage: Storage
+
+    fileprivate var parts: Parts { storage.parts }
+
+    fileprivate init(_ parts: Parts) {
+        storage = Storage(parts)
+    }
+
     /// The scheme.
-    public let scheme: Scheme
+    public var scheme: Scheme { storage.parts.scheme }
     /// The host.
-    public let host: Host
+    public var host: Host { storage.parts.host }
     /// The port, if it is not the scheme's own.
-    public let port: UInt16?
+    public var port: UInt16? { storage.parts.port }
     /// The user name, percent-encoded; empty if there is none.
-    public private(set) var username: String
+    public var username: String { storage.parts.username }
     /// The password, percent-encoded; empty if there is none.
-    public private(set) var password: String
+    public var password: String { storage.parts.password }
     /// The path with its leading slash, percent-encoded.
-    public let path: String
+    public var path: String { storage.parts.path }
     /// What stands behind the question mark, percent-encoded; nil without one.
-    public let query: String?
+    public var query: String? { storage.parts.query }
     /// What stands behind the number sign, percent-encoded; nil without one.
-    public private(set) var fragment: String?
+    public var fragment: String? { storage.parts.fragment }
 
     /// Parses a text.
     ///
@@ -152,15 +181,19 @@ public struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
         guard let scheme = Scheme(rawValue: record.scheme) else {
             throw .unsupportedScheme(record.scheme)
         }
-        self.scheme = scheme
         guard let host = record.host else { throw .missingHost(offset: 0) }
-        self.host = host
-        port = record.port
-        username = record.username
-        password = record.password
-        path = String(decoding: record.path, as: UTF8.self)
-        query = record.query
-        fragment = record.fragment
+        self.init(
+            Parts(
+                scheme: scheme,
+                host: host,
+                port: record.port,
+                username: record.username,
+                password: record.password,
+                path: String(decoding: record.path, as: UTF8.self),
+                query: record.query,
+                fragment: record.fragment
+            )
+        )
     }
 
     /// The URL that a reference of a peer's leads to, as in a `Location` field.
@@ -179,6 +212,18 @@ public struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
     /// - Throws: ``HTTPURLError``; a control byte anywhere refuses the reference.
     public func resolve(_ reference: [UInt8]) throws(HTTPURLError) -> HTTPURL {
         try HTTPURL(bytes: reference, relativeTo: self, rule: .received)
+    }
+}
+
+extension HTTPURL: Hashable {
+    /// Whether all parts are equal, the fragment included.
+    public static func == (left: HTTPURL, right: HTTPURL) -> Bool {
+        left.storage === right.storage || left.parts == right.parts
+    }
+
+    /// Hashes all parts.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(parts)
     }
 }
 
@@ -233,10 +278,10 @@ extension HTTPURL {
 
     /// The same without user name and password.
     public var withoutUserInfo: HTTPURL {
-        var url = self
-        url.username = ""
-        url.password = ""
-        return url
+        var parts = parts
+        parts.username = ""
+        parts.password = ""
+        return HTTPURL(parts)
     }
 
     /// The same without a fragment.
@@ -246,9 +291,9 @@ extension HTTPURL {
     ///
     /// A redirect whose reference has none keeps that of the URL before.
     public func withFragment(_ fragment: String?) -> HTTPURL {
-        var url = self
-        url.fragment = fragment.map { PercentEncoding.encode($0.utf8, .fragment) }
-        return url
+        var parts = parts
+        parts.fragment = fragment.map { PercentEncoding.encode($0.utf8, .fragment) }
+        return HTTPURL(parts)
     }
 
     var record: URLRecord {

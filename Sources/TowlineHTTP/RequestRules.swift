@@ -6,6 +6,8 @@ enum RequestRules {
     struct Findings {
         /// Which field is `Host`, and so comes first.
         var hostIndex: Int?
+        /// How many bytes of the fields' storage are the lines as they are sent, if all are in it.
+        var wireByteCount: Int?
         /// The line that says how long the body is, if no field says so already.
         var addedLine: AddedLine = .none
     }
@@ -18,13 +20,23 @@ enum RequestRules {
     }
 
     /// Checks a head.
+    ///
+    /// - Parameters:
+    ///   - head: What is to be sent.
+    ///   - body: How much follows.
+    ///   - hasHost: Whether `Host` is sent already, and so must not be among the fields.
+    /// - Returns: What the writer has to know.
+    /// - Throws: The first thing that must not be sent.
     static func check(
         _ head: HTTPRequestHead,
-        _ body: HTTPBodyLength
+        _ body: HTTPBodyLength,
+        hasHost: Bool
     ) throws(HTTPRequestFault) -> Findings {
-        guard !head.method.rawValue.isEmpty, head.method.rawValue.utf8.allSatisfy(Grammar.isToken)
+        // Most ask for something, and GET is a token.
+        let method = head.method.rawValue
+        guard head.method == .get || !method.isEmpty && method.utf8.allSatisfy(Grammar.isToken)
         else {
-            throw .method(head.method.rawValue)
+            throw .method(method)
         }
         guard head.version == .http11 || head.version == .http10 else {
             throw .version(head.version)
@@ -33,14 +45,21 @@ enum RequestRules {
         var findings = Findings()
         var length: Int?
         var coding: Int?
+        // How far the lines lie in the storage as they are sent; nil behind the first that does not.
+        var wireEnd: Int? = 0
         for index in head.headers.indices {
-            switch try checkField(at: index, of: head.headers) {
+            switch try checkField(at: index, of: head.headers, wireEnd: &wireEnd) {
             case .host: try note(index, in: &findings.hostIndex, head.headers)
             case .contentLength: try note(index, in: &length, head.headers)
             case .transferEncoding: try note(index, in: &coding, head.headers)
             case .other: break
             }
         }
+        if let host = findings.hostIndex, hasHost {
+            throw .repeatedField(head.headers[host].name)
+        }
+        // A host that is not the first has its own place.
+        if (findings.hostIndex ?? 0) == 0 { findings.wireByteCount = wireEnd }
         if length != nil, coding != nil { throw .twoLengths }
         findings.addedLine = try addedLine(
             for: head,
@@ -58,9 +77,27 @@ enum RequestRules {
         }
     }
 
+    /// Checks fields that many heads have in common, and says which is `Host`.
+    static func checkCommon(_ headers: HTTPHeaders) throws(HTTPRequestFault) -> Int? {
+        var host: Int?
+        var wireEnd: Int?
+        for index in headers.indices {
+            switch try checkField(at: index, of: headers, wireEnd: &wireEnd) {
+            case .host: try note(index, in: &host, headers)
+            case .contentLength: throw .contentLength(value(at: index, of: headers))
+            case .transferEncoding: throw .transferEncoding(value(at: index, of: headers))
+            case .other: break
+            }
+        }
+        return host
+    }
+
     /// Checks names and values of fields that may be any.
     static func checkFields(_ headers: HTTPHeaders) throws(HTTPRequestFault) {
-        for index in headers.indices { _ = try checkField(at: index, of: headers) }
+        var wireEnd: Int?
+        for index in headers.indices {
+            _ = try checkField(at: index, of: headers, wireEnd: &wireEnd)
+        }
     }
 
     private static func note(
@@ -77,11 +114,16 @@ enum RequestRules {
         _ body: HTTPBodyLength,
         _ method: HTTPMethod
     ) throws(HTTPRequestFault) -> HTTPBodyLength {
-        guard method == .trace || method == .connect else { return body }
-        switch body {
-        case .none, .known(0): return .none
-        case .known, .unknown: throw .bodyNotAllowed(method)
-        }
+        guard body != .none, method == .trace || method == .connect else { return body }
+        guard body == .known(0) else { throw .bodyNotAllowed(method) }
+        return .none
+    }
+
+    /// Whether a server may expect a body unless it is told that there is none.
+    ///
+    /// Source: RFC 9110 section 8.6.
+    private static func expectsBody(_ method: HTTPMethod) -> Bool {
+        method != .get && (method == .post || method == .put || method == .patch)
     }
 
     private static func addedLine(
@@ -105,8 +147,7 @@ enum RequestRules {
         case .none:
             if let coding { throw .transferEncoding(coding) }
             guard let length else {
-                let expectsBody = [HTTPMethod.post, .put, .patch].contains(head.method)
-                return expectsBody ? .contentLength(0) : .none
+                return expectsBody(head.method) ? .contentLength(0) : .none
             }
             guard length == "0" else { throw .contentLength(length) }
             return .none
@@ -123,30 +164,74 @@ extension RequestRules {
     }
 
     /// Checks a field's bytes where they lie, and says which of those that matter it is.
+    ///
+    /// - Parameters:
+    ///   - index: Which field.
+    ///   - headers: All fields.
+    ///   - wireEnd: Where the line above it ends, if that and those above it are as they are sent;
+    ///     moved to the end of this one.
+    /// - Returns: Which of those that matter it is.
+    /// - Throws: What must not be sent of it.
     private static func checkField(
         at index: Int,
-        of headers: HTTPHeaders
+        of headers: HTTPHeaders,
+        wireEnd: inout Int?
     ) throws(HTTPRequestFault) -> Kind {
         let place = headers.places[index]
-        // Offsets of the loops below are within the place, which is within the storage.
-        let (isToken, refused) = headers.storage.withUnsafeBufferPointer { storage in
-            let name = UnsafeBufferPointer(rebasing: storage[place.name])
-            let value = UnsafeBufferPointer(rebasing: storage[place.value])
-            return (name.allSatisfy(Grammar.isToken), value.firstIndex(where: isRefusedInValues))
+        let (name, value) = (place.name, place.value)
+        let bytes = headers.storage.span.bytes
+        let nameEnd = Grammar.nameEnd(in: bytes, from: name.lowerBound, to: name.upperBound)
+        guard nameEnd == name.upperBound, !name.isEmpty else {
+            throw .fieldName(headers[index].name)
         }
-        guard isToken, !place.name.isEmpty else { throw .fieldName(headers[index].name) }
-        if let refused {
+        if let refused = firstRefused(in: bytes, value) {
             let field = headers[index]
             throw .fieldValue(name: field.name, byte: field.value[refused], offset: refused)
         }
-        switch place.name.count {
-        case 4: return name(at: place, of: headers, is: "host") ? .host : .other
-        case 14: return name(at: place, of: headers, is: "content-length") ? .contentLength : .other
+        if let start = wireEnd {
+            let isLine = start == name.lowerBound && isLine(name, value, in: bytes)
+            wireEnd = isLine ? value.upperBound + 2 : nil
+        }
+        switch name.count {
+        case 4: return Self.name(at: place, of: headers, is: "host") ? .host : .other
+        case 14:
+            let isLength = Self.name(at: place, of: headers, is: "content-length")
+            return isLength ? .contentLength : .other
         case 17:
-            let isCoding = name(at: place, of: headers, is: "transfer-encoding")
+            let isCoding = Self.name(at: place, of: headers, is: "transfer-encoding")
             return isCoding ? .transferEncoding : .other
         default: return .other
         }
+    }
+
+    /// The offset in a value of the first byte that must not be sent.
+    private static func firstRefused(in bytes: RawSpan, _ value: Range<Int>) -> Int? {
+        var index = value.lowerBound
+        while true {
+            index = Grammar.firstControl(
+                in: bytes,
+                from: index,
+                to: value.upperBound,
+                findsDelete: true
+            )
+            guard index < value.upperBound else { return nil }
+            guard bytes.byte(at: index) == Grammar.tab else { return index - value.lowerBound }
+            index += 1
+        }
+    }
+
+    /// Whether a name and a value lie in the bytes as they are sent: a colon and one space between
+    /// them, no blank around the value, and a line end behind it.
+    private static func isLine(_ name: Range<Int>, _ value: Range<Int>, in bytes: RawSpan) -> Bool {
+        guard value.lowerBound == name.upperBound + 2, value.upperBound + 2 <= bytes.byteCount,
+            bytes.byte(at: name.upperBound) == UInt8(ascii: ":"),
+            bytes.byte(at: name.upperBound + 1) == Grammar.space,
+            bytes.byte(at: value.upperBound) == Grammar.carriageReturn,
+            bytes.byte(at: value.upperBound + 1) == Grammar.lineFeed
+        else { return false }
+        return value.isEmpty
+            || !Grammar.isBlank(bytes.byte(at: value.lowerBound))
+                && !Grammar.isBlank(bytes.byte(at: value.upperBound - 1))
     }
 
     /// Compares with a lower-case name of the same length.
@@ -165,20 +250,19 @@ extension RequestRules {
         let range = HTTP1Writer.trimmed(headers.places[index].value, of: headers.storage)
         return String(decoding: headers.storage[range], as: UTF8.self)
     }
-
-    private static func isRefusedInValues(_ byte: UInt8) -> Bool {
-        Grammar.isControl(byte) && byte != Grammar.tab
-    }
 }
 
 extension RequestRules {
     private static func checkTarget(of head: HTTPRequestHead) throws(HTTPRequestFault) {
         let target = head.target.utf8
         guard !target.isEmpty else { throw .emptyTarget }
-        let refused = target.enumerated().first {
-            $0.element <= 0x20 || $0.element > 0x7E || $0.element == UInt8(ascii: "#")
+        var offset = 0
+        for byte in target {
+            if byte <= 0x20 || byte > 0x7E || byte == UInt8(ascii: "#") {
+                throw .targetByte(byte, offset: offset)
+            }
+            offset += 1
         }
-        if let refused { throw .targetByte(refused.element, offset: refused.offset) }
         let isRight =
             switch head.method {
             case .connect: isAuthority(target)

@@ -46,6 +46,57 @@ import TowlineHTTP
         #expect(bytes.count > 1500 && bytes.capacity < bytes.count + 120, "it has not grown")
     }
 
+    @Test("Fields that lie as they are sent and those that do not are written alike")
+    func wireForm() throws {
+        let wanted = "GET / HTTP/1.1\r\nHost: h\r\nA: 1\r\nB: 2\r\n\r\n"
+        #expect(try text(request(["Host": "h", "A": "1", "B": "2"])) == wanted)
+        #expect(try text(request(["A": "1", "B": "2", "Host": "h"])) == wanted)
+        var changed: HTTPHeaders = ["Host": "h", "X": "9", "A": " 0", "B": "2 "]
+        changed.remove("x")
+        changed["a"] = "1"
+        #expect(try text(request(changed)) == wanted.replacing("A: 1", with: "a: 1"))
+        var cut: HTTPHeaders = ["Host": "h", "A": "1", "B": "2", "C": "3"]
+        cut.remove("C")
+        #expect(try text(request(cut)) == wanted)
+        var together: HTTPHeaders = ["Host": "h"]
+        together.add(contentsOf: ["A": "1", "B": "2"])
+        #expect(try text(request(together)) == wanted)
+        #expect(together == ["Host": "h", "A": "1", "B": "2"])
+    }
+
+    @Test("Fields that heads have in common go in front of their own, and Host in front of all")
+    func commonFields() throws {
+        let common = try HTTPCommonFields(["A": "1 ", "Host": "h"])
+        func text(_ headers: HTTPHeaders, _ common: HTTPCommonFields) throws -> String {
+            let bytes = try HTTP1Writer.head(request(headers), behind: common, body: .known(3))
+            return String(decoding: bytes, as: UTF8.self)
+        }
+        let end = "Content-Length: 3\r\n\r\n"
+        #expect(try text([:], common) == "GET / HTTP/1.1\r\nHost: h\r\nA: 1\r\n" + end)
+        #expect(
+            try text(["B": "2"], common) == "GET / HTTP/1.1\r\nHost: h\r\nA: 1\r\nB: 2\r\n" + end
+        )
+        let hostless = try HTTPCommonFields(["A": "1"])
+        let wanted = "GET / HTTP/1.1\r\nHost: h\r\nA: 1\r\nB: 2\r\n" + end
+        #expect(try text(["Host": "h", "B": "2"], hostless) == wanted)
+        #expect(try text(["B": "2", "Host": "h"], hostless) == wanted)
+        #expect(throws: HTTPRequestFault.repeatedField("host")) { try text(["host": "x"], common) }
+    }
+
+    @Test("What heads must not have in common is refused")
+    func commonFaults() throws {
+        let faults: [(HTTPHeaders, HTTPRequestFault)] = [
+            (["Content-Length": "3"], .contentLength("3")),
+            (["Transfer-Encoding": "chunked"], .transferEncoding("chunked")),
+            (["Host": "a", "host": "b"], .repeatedField("host")),
+            (["A B": "1"], .fieldName("A B")),
+            (["A": "1\r\nB: 2"], .fieldValue(name: "A", byte: 13, offset: 1)),
+        ]
+        for (headers, fault) in faults {
+            #expect(throws: fault) { try HTTPCommonFields(headers) }
+        }
+    }
+
     @Test("Only methods whose request means something empty say that nothing follows")
     func noBody() throws {
         for method: HTTPMethod in [.get, .head, .delete, .options, .trace] {
