@@ -26,6 +26,54 @@ import TowlineTestKit
         try web.end()
     }
 
+    @Test("A request is a value: what one copy is told, the others do not say")
+    func copies() {
+        let first = HTTPRequest(.get, "http://a.test/", headers: ["A": "1"])
+        var second = first
+        second.url = "http://b.test/"
+        second.headers.add("B", "2")
+        second.partition = "two"
+        var third = second
+        third.method = .put
+        third.body = .text("x")
+        third.headers["A"] = "3"
+        #expect(first.url == "http://a.test/" && first.headers == ["A": "1"])
+        #expect(first.partition == "" && first.method == .get)
+        #expect(second.headers == ["A": "1", "B": "2"] && second.method == .get)
+        #expect(third.headers == ["A": "3", "B": "2"] && third.partition == "two")
+        guard case .none = second.body else {
+            Issue.record("the second one got the third one's body")
+            return
+        }
+    }
+
+    @Test("Requests to many places, back and forth, each say their own host and nobody else's")
+    func manyPlaces() throws {
+        let web = try SimulatedWeb()
+        let places = (0..<40).map { UInt16(8000 + $0) }
+        for port in places {
+            try web.serve(port: port) { peer, _ in
+                peer.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+            }
+        }
+        web.client.configuration.userAgent = "one"
+        for port in places + places.reversed() + places {
+            try web.send(HTTPRequest(.get, "http://127.0.0.1:\(port)/x"))
+            let head = web.seen[web.seen.count - 1].head
+            #expect(head.hasPrefix("GET /x HTTP/1.1\r\nHost: 127.0.0.1:\(port)\r\n"))
+            #expect(head.contains("User-Agent: one\r\n"))
+        }
+        web.client.configuration.userAgent = "two"
+        web.client.configuration.decodesContent = false
+        try web.send(HTTPRequest(.get, "http://127.0.0.1:8000/"))
+        let head = web.seen[web.seen.count - 1].head
+        #expect(head.contains("User-Agent: two\r\n") && !head.contains("Accept-Encoding"))
+        try web.send(HTTPRequest(.get, "http://127.0.0.1:8000/", headers: ["accept": "a/b"]))
+        let other = web.seen[web.seen.count - 1].head
+        #expect(other.contains("\r\naccept: a/b\r\n") && !other.contains("Accept:"))
+        try web.end()
+    }
+
     @Test("Chunks are shown as they came where that is asked for")
     func framing() throws {
         let web = try SimulatedWeb()

@@ -4,24 +4,39 @@ internal import TowlineHTTP
 internal import TowlineTLS
 
 /// A request as it goes out.
-struct OutgoingRequest {
-    var head: [UInt8]
-    var source: BodySource
+final class OutgoingRequest {
+    let head: [UInt8]
+    /// The body; `nil` without one.
+    let source: BodySource?
     /// Whether the body waits for the server's consent.
-    var expectsContinue: Bool
+    let expectsContinue: Bool
     /// Whether the connection ends with this exchange, as the request says.
-    var closes: Bool
+    let closes: Bool
     /// Whether content is decoded that the server has coded.
-    var decodesContent: Bool
+    let decodesContent: Bool
+
+    init(
+        head: [UInt8],
+        source: BodySource?,
+        expectsContinue: Bool,
+        closes: Bool,
+        decodesContent: Bool
+    ) {
+        self.head = head
+        self.source = source
+        self.expectsContinue = expectsContinue
+        self.closes = closes
+        self.decodesContent = decodesContent
+    }
 }
 
 /// From what is asked to bytes, and to whom they go.
 extension HTTPClient {
     /// The first request of an exchange.
     func firstHop(of request: HTTPRequest) throws(HTTPError) -> Hop {
-        var hop = try nextHop(request)
+        let hop = try nextHop(request)
         // The user in the caller's own URL is the origin's, for redirects within it, too.
-        if request.credential == nil, hop.url.hasUserInfo {
+        if hop.url.hasUserInfo, request.credential == nil {
             hop.request.credential = .basic(
                 user: hop.url.decodedUsername,
                 password: hop.url.decodedPassword
@@ -45,7 +60,9 @@ extension HTTPClient {
     ) throws(HTTPError) -> Hop {
         let url = try parsed(request.url)
         let keeps = last.map { keepsAll || $0.keepsCredentials && $0.url.origin == url.origin }
-        let key = key(for: request, url, keepsCredentials: keeps ?? true)
+        let key =
+            request.isUsual && keeps != false
+            ? place(of: url).key : key(for: request, url, keepsCredentials: keeps ?? true)
         return Hop(request: request, url: url, key: key, keepsCredentials: keeps ?? true)
     }
 
@@ -61,12 +78,28 @@ extension HTTPClient {
         }
     }
 
+    /// What requests to a URL's origin have in common.
+    private func place(of url: HTTPURL) -> KnownPlace {
+        if let lastPlace, lastPlace.isPlace(of: url) { return lastPlace }
+        let known = places.first { $0.isPlace(of: url) }
+        if let known {
+            lastPlace = known
+            return known
+        }
+        let key = key(for: HTTPRequest(.get, ""), url, keepsCredentials: true)
+        let place = KnownPlace(url: url, key: key)
+        if places.count >= KnownPlace.limit { places.removeFirst() }
+        places.append(place)
+        lastPlace = place
+        return place
+    }
+
     /// What leads to a tunnel's other end: there is nothing to send.
     func tunnelHop(_ request: HTTPRequest) throws(HTTPError) -> Hop {
-        var hop = try firstHop(of: request)
+        let hop = try firstHop(of: request)
         hop.isTunnel = true
         hop.needsNewConnection = true
-        hop.key.isHandedOver = true
+        hop.key = hop.key.changed { $0.isHandedOver = true }
         return hop
     }
 
@@ -75,24 +108,28 @@ extension HTTPClient {
         let way = unixPath == nil ? self.way(for: request, url) : .direct
         if case .forward(let proxy) = way {
             return PoolKey(
-                scheme: .http,
-                host: .name(proxy.place.host),
-                port: proxy.place.port,
-                way: way,
-                partition: request.partition
+                PoolKey.Parts(
+                    scheme: .http,
+                    host: .name(proxy.place.host),
+                    port: proxy.place.port,
+                    way: way,
+                    partition: request.partition
+                )
             )
         }
         let identity = url.scheme == .https ? self.identity(request, url, keepsCredentials) : nil
         return PoolKey(
-            scheme: url.scheme,
-            host: url.host,
-            port: url.effectivePort,
-            detour: detour(from: HTTPHostPort(url.host.text, url.effectivePort)),
-            unixPath: unixPath,
-            way: way,
-            serverName: configuration.tlsServerName,
-            identity: identity.map { IdentityMark(identity: $0) },
-            partition: request.partition
+            PoolKey.Parts(
+                scheme: url.scheme,
+                host: url.host,
+                port: url.effectivePort,
+                detour: detour(from: HTTPHostPort(url.host.text, url.effectivePort)),
+                unixPath: unixPath,
+                way: way,
+                serverName: configuration.tlsServerName,
+                identity: identity.map { IdentityMark(identity: $0) },
+                partition: request.partition
+            )
         )
     }
 
@@ -145,14 +182,18 @@ extension HTTPClient {
     /// The bytes of a request, checked.
     func outgoing(_ hop: Hop) throws(HTTPError) -> OutgoingRequest {
         let request = hop.request
-        let source = try BodySource(request.body)
-        let expects = expectsContinue(hop, source.length)
+        let body = request.body
+        let source = body.isNone ? nil : try BodySource(body)
+        let length = source?.length ?? .none
+        let expects = expectsContinue(hop, length)
         let decodes = decodesContent(request)
         guard request.method != .connect else {
             throw .invalidRequest(.method(request.method.rawValue))
         }
         do throws(HTTPRequestFault) {
-            var headers = ownHeaders(of: hop, decodes: decodes)
+            let common = try commonFields(of: hop, decodes: decodes)
+            var headers = HTTPHeaders()
+            if common == nil { addOwnHeaders(to: &headers, request, hop.url, decodes: decodes) }
             try addProofs(to: &headers, hop)
             addFraming(to: &headers, hop, source, expectsContinue: expects)
             let head = HTTPRequestHead(
@@ -162,10 +203,10 @@ extension HTTPClient {
                 headers: headers
             )
             return OutgoingRequest(
-                head: try HTTP1Writer.head(head, body: source.length),
+                head: try HTTP1Writer.head(head, behind: common, body: length),
                 source: source,
                 expectsContinue: expects,
-                closes: !ReuseRules.isKept(head.version, head.headers),
+                closes: !ReuseRules.isKept(head.version, headers),
                 decodesContent: decodes
             )
         } catch {
@@ -202,6 +243,7 @@ extension HTTPClient {
     }
 
     private func decodesContent(_ request: HTTPRequest) -> Bool {
+        if request.isUsual, request.headers.isEmpty { return configuration.decodesContent }
         if let decodes = request.decodesContent { return decodes }
         return configuration.decodesContent && !request.headers.contains("Accept-Encoding")
             && !request.headers.contains("Range")
@@ -209,12 +251,30 @@ extension HTTPClient {
 
     // MARK: Fields
 
-    /// What is sent in front, where the request does not say otherwise.
-    private func ownHeaders(of hop: Hop, decodes: Bool) -> HTTPHeaders {
+    /// What is sent in front of all requests to a place; `nil` for one that says otherwise.
+    private func commonFields(
+        of hop: Hop,
+        decodes: Bool
+    ) throws(HTTPRequestFault) -> HTTPCommonFields? {
+        guard hop.request.isUsual, !hop.request.replacesOwnHeaders else { return nil }
+        let place = place(of: hop.url)
+        if let fields = place[decodes: decodes] { return fields }
         var headers = HTTPHeaders()
-        let request = hop.request
+        addOwnHeaders(to: &headers, HTTPRequest(.get, ""), hop.url, decodes: decodes)
+        let fields = try HTTPCommonFields(headers)
+        place[decodes: decodes] = fields
+        return fields
+    }
+
+    /// What is sent in front, where the request does not say otherwise.
+    private func addOwnHeaders(
+        to headers: inout HTTPHeaders,
+        _ request: HTTPRequest,
+        _ url: HTTPURL,
+        decodes: Bool
+    ) {
         headers.reserveCapacity(fieldCount: request.headers.count + 6, byteCount: 256)
-        if request.lacks("Host") { headers.add("Host", hop.url.authority) }
+        if request.lacks("Host") { headers.add("Host", url.authority) }
         if let userAgent = configuration.userAgent, request.lacks("User-Agent") {
             headers.add("User-Agent", userAgent)
         }
@@ -222,7 +282,6 @@ extension HTTPClient {
         if decodes, request.lacks("Accept-Encoding") {
             headers.add("Accept-Encoding", ContentCoding.acceptEncoding)
         }
-        return headers
     }
 
     /// What proves who asks, and what the server has asked to be told again.
@@ -231,7 +290,7 @@ extension HTTPClient {
         _ hop: Hop
     ) throws(HTTPRequestFault) {
         // Most requests have nothing to prove.
-        let isPlain = hop.request.credential == nil && !hop.url.hasUserInfo && !hop.isForwarded
+        let isPlain = hop.hasNoCredential && !hop.isForwarded
         for asker in isPlain ? [] : hop.askers where hop.request.lacks(asker.answerField) {
             guard let credential = hop.provenCredential(for: asker) else { continue }
             let value = try credentials.value(
@@ -250,10 +309,14 @@ extension HTTPClient {
     private func addFraming(
         to headers: inout HTTPHeaders,
         _ hop: Hop,
-        _ source: BodySource,
+        _ source: BodySource?,
         expectsContinue: Bool
     ) {
         let request = hop.request
+        // Most requests have none of all that.
+        if request.isUsual, request.headers.isEmpty, source?.contentType == nil, !expectsContinue {
+            return
+        }
         if request.lacks("Connection") {
             if request.version < .http11 { headers.add("Connection", "keep-alive") }
             if !request.upgrade.isEmpty { headers.add("Connection", "Upgrade") }
@@ -262,25 +325,32 @@ extension HTTPClient {
             headers.add("Upgrade", request.upgrade.joined(separator: ", "))
         }
         if expectsContinue, request.lacks("Expect") { headers.add("Expect", "100-continue") }
-        if let type = source.contentType, request.lacks("Content-Type") {
+        if let type = source?.contentType, request.lacks("Content-Type") {
             headers.add("Content-Type", type)
         }
-        for field in request.headers {
-            switch field.name.lowercased() {
-            case "expect" where hop.skipsContinue: break
-            // Whoever is not the proxy has no business with it.
-            case "proxy-authorization" where !hop.isForwarded: break
-            default: headers.add(field.name, field.value)
-            }
+        var own = request.headers
+        if hop.skipsContinue { own.remove("Expect") }
+        // Whoever is not the proxy has no business with it.
+        if !hop.isForwarded, own.contains("Proxy-Authorization") {
+            own.remove("Proxy-Authorization")
         }
+        headers.add(contentsOf: own)
     }
 }
 
 extension HTTPRequest {
     /// Whether a field is left to us to send: it is neither there nor to be left out.
     fileprivate func lacks(_ name: String) -> Bool {
-        guard !headers.contains(name) else { return false }
+        let headers = self.headers
+        guard headers.isEmpty || !headers.contains(name) else { return false }
         return omittedHeaders.isEmpty
             || !omittedHeaders.contains { $0.lowercased() == name.lowercased() }
+    }
+    /// Whether any of the fields that are sent in front is among its own.
+    fileprivate var replacesOwnHeaders: Bool {
+        let headers = self.headers
+        guard !headers.isEmpty else { return false }
+        return headers.contains("Host") || headers.contains("User-Agent")
+            || headers.contains("Accept") || headers.contains("Accept-Encoding")
     }
 }

@@ -15,27 +15,38 @@ public final class HTTPClient {
     public let reactor: Reactor
 
     /// What holds for requests that are started from now on.
+    @exclusivity(unchecked)
     public var configuration: Configuration {
-        didSet { pool.configurationChanged() }
+        didSet {
+            lastPlace = nil
+            places = []
+            pool.configurationChanged()
+        }
     }
 
     let pool: HTTPPool
+
+    // Touched by the reactor's thread only, and no access spans a call to anybody else.
+
     /// The URL that was taken apart last, since the next request may well ask for the same.
-    var lastURL: (text: String, url: HTTPURL)?
-    private var ownResolver: (any Resolver)?
+    @exclusivity(unchecked) var lastURL: (text: String, url: HTTPURL)?
+    /// What is known of the place that was asked last, and of some that were asked before.
+    @exclusivity(unchecked) var lastPlace: KnownPlace?
+    @exclusivity(unchecked) var places: [KnownPlace] = []
+    @exclusivity(unchecked) private var ownResolver: (any Resolver)?
 
     /// What those who ask who asks have led to.
     let credentials = CredentialMemory()
 
     /// Those under way; each is held until its end.
-    private(set) var exchanges: [HTTPExchange] = []
+    @exclusivity(unchecked) private(set) var exchanges: [HTTPExchange] = []
 
     /// Set while exchanges are under way; see ``EndWatch``.
-    private var endWatch: Reactor.Timer?
-    fileprivate var endWatchNumber = 0
+    @exclusivity(unchecked) private var endWatch: Reactor.Timer?
+    @exclusivity(unchecked) fileprivate var endWatchNumber = 0
 
     /// Whether the reactor has been seen to take no more calls.
-    var reactorIsEnding = false
+    @exclusivity(unchecked) var reactorIsEnding = false
 
     /// Makes a client, which does nothing yet.
     ///

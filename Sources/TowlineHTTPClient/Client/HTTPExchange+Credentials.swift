@@ -29,7 +29,7 @@ extension HTTPExchange {
         by credential: HTTPCredential,
         _ hop: Hop
     ) throws(HTTPError) -> Hop? {
-        var next = hop
+        let next = hop.copy()
         next[answerTo: asker].count += 1
         next[answerTo: asker].credential = nil
         if !client.credentials.learn(challenges, from: asker, for: credential) {
@@ -103,7 +103,7 @@ extension HTTPExchange {
         _ asker: CredentialAsker
     ) throws(HTTPError) -> FollowUp {
         guard let reply else { return .show }
-        var given = hop
+        let given = hop.copy()
         given.give(reply, to: asker)
         switch reply {
         case .basic, .bearer:
@@ -168,6 +168,11 @@ extension Hop {
         return [.server(url.origin), .proxy(proxy.place)]
     }
 
+    /// Whether nothing proves to the server who asks.
+    var hasNoCredential: Bool {
+        (request.isUsual || request.credential == nil) && !url.hasUserInfo
+    }
+
     /// Whether a proxy is given the request, and may ask, too.
     var isForwarded: Bool { if case .forward = key.way { true } else { false } }
 
@@ -184,7 +189,7 @@ extension Hop {
     }
 
     /// Takes a credential in place of what was there.
-    fileprivate mutating func give(_ credential: HTTPCredential, to asker: CredentialAsker) {
+    fileprivate func give(_ credential: HTTPCredential, to asker: CredentialAsker) {
         request.headers.remove(asker.answerField)
         self[answerTo: asker].credential = nil
         guard case .forward(var proxy) = key.way, asker.isProxy else {
@@ -193,7 +198,7 @@ extension Hop {
         }
         request.proxyCredential = credential
         proxy.credential = credential
-        key.way = .forward(proxy)
+        key = key.changed { $0.way = .forward(proxy) }
     }
 
     /// What was answered to a side.

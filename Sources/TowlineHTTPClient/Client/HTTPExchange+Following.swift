@@ -16,19 +16,19 @@ enum FollowUp {
 extension HTTPExchange {
     /// Decides what a final head leads to; may ask the delegate, who may do anything.
     func decide(_ head: HTTPResponseHead, isReused: Bool) -> FollowUp {
-        guard let hop, let outgoing else { return .show }
+        guard let hop, outgoing != nil else { return .show }
         if let jar = client.configuration.cookieJar { jar.store(head.headers, from: hop.url) }
-        if hop.request.credential != nil || hop.isForwarded { noteAuthenticationInfo(head, hop) }
+        if !hop.hasNoCredential || hop.isForwarded { noteAuthenticationInfo(head, hop) }
         // Most responses lead nowhere else.
         guard head.status >= 300 || head.status == 206 else { return .show }
         if RetryRules.shouldAskElsewhere(head, hop, isReused: isReused) {
-            var next = hop
+            let next = hop.copy()
             next.wasRepeated = true
             next.needsNewConnection = true
             return .next(next)
         }
-        if head.status == 417, outgoing.expectsContinue, hop.request.body.isReplayable {
-            var next = hop
+        if head.status == 417, outgoing?.expectsContinue == true, hop.request.body.isReplayable {
+            let next = hop.copy()
             next.skipsContinue = true
             return .next(next)
         }
@@ -80,7 +80,7 @@ extension HTTPExchange {
 
     /// Sends a request once more, over a connection of its own.
     func sendAgain(_ hop: Hop) {
-        var again = hop
+        let again = hop.copy()
         again.wasRepeated = true
         again.needsNewConnection = true
         go(again)

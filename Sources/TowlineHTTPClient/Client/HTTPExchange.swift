@@ -25,7 +25,7 @@ public final class HTTPExchange {
     public let request: HTTPRequest
 
     /// The URL that is asked now; `nil` if the one that was given is none.
-    public internal(set) var url: HTTPURL?
+    public var url: HTTPURL? { hop?.url }
 
     /// The head of the current request as it is sent, or was; empty before there is one.
     public var requestHead: [UInt8] { outgoing?.head ?? [] }
@@ -52,17 +52,17 @@ public final class HTTPExchange {
     @exclusivity(unchecked) private var lateError: HTTPError?
 
     /// Whether the caller holds content back.
-    public private(set) var isSuspended = false
+    @exclusivity(unchecked) public private(set) var isSuspended = false
 
     /// What the delegate was asked and has not answered yet.
-    var question: CredentialQuestion?
-    var questionCount = 0
+    @exclusivity(unchecked) var question: CredentialQuestion?
+    @exclusivity(unchecked) var questionCount = 0
 
     /// Whether the rest of a response waits for the delegate's answer.
     var isAsking: Bool { question != nil }
 
     /// Brings its body, where that comes from a sequence.
-    var bodyPull: BodyPull?
+    @exclusivity(unchecked) var bodyPull: BodyPull?
 
     /// The connection that was made for it and is not ready yet.
     @exclusivity(unchecked) private var sponsored: HTTPConnection?
@@ -143,7 +143,6 @@ public final class HTTPExchange {
         }
         do throws(HTTPError) {
             let first = try isTunnel ? client.tunnelHop(request) : client.firstHop(of: request)
-            url = first.url
             go(first)
         } catch {
             endLater(error)
@@ -154,13 +153,12 @@ public final class HTTPExchange {
     func go(_ hop: Hop) {
         guard !hasEnded else { return }
         phase = .between
+        self.hop = hop
         do throws(HTTPError) {
             outgoing = hop.isTunnel ? nil : try client.outgoing(hop)
         } catch {
             return endLater(error)
         }
-        self.hop = hop
-        url = hop.url
         client.pool.admit(self, for: hop.key, of: client)
     }
 

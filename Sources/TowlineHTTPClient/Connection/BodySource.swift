@@ -54,6 +54,7 @@ struct BodySource {
             return
         }
         producer = nil
+        isFinished = true
         let form: FormSource?
         switch body {
         case .form(let fields): form = FormSource(fields: fields)
@@ -62,9 +63,7 @@ struct BodySource {
         }
         contentType = form?.contentType
         for piece in form?.pieces ?? [body] { try Self.collect(piece, into: &pieces) }
-        length =
-            body.isNone ? .none : .known(pieces.reduce(0) { $0 + UInt64($1.count) })
-        isFinished = true
+        length = body.isNone ? .none : .known(pieces.reduce(0) { $0 + UInt64($1.count) })
     }
 
     private static func collect(_ body: HTTPBody, into pieces: inout [Piece]) throws(HTTPError) {

@@ -161,7 +161,9 @@ extension HTTPConnection {
 
     private func show(_ head: HTTPResponseHead, to exchange: HTTPExchange) {
         do throws(HTTPError) {
-            if exchange.decodesContent, parser.bodyLength != .known(0), !showsFraming {
+            if exchange.decodesContent, head.headers.contains("Content-Encoding"),
+                parser.bodyLength != .known(0), !showsFraming
+            {
                 decoding = try ContentDecoding(head.headers, limit: exchange.maxDecodedBytes)
             }
         } catch {

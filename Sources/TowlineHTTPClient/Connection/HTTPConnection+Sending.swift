@@ -20,19 +20,24 @@ extension HTTPConnection {
 
     /// Hands the head over, and the body if it is small; a larger one follows it.
     func send(_ outgoing: OutgoingRequest) {
-        var source = outgoing.source
         outstandingPieceCount = 0
         sourceHasEnded = false
         sentAtStart = socket.metrics.sentByteCount
         let hasBody: Bool
-        switch source.length {
-        case .none, .known(0): hasBody = false
+        switch outgoing.source?.length {
+        case nil, .none?, .known(0)?: hasBody = false
         case .known, .unknown: hasBody = true
         }
         dialogue = HTTP1Dialogue(hasBody: hasBody, waitsForContinue: outgoing.expectsContinue)
         exchange?.metrics.requestHeadByteCount += UInt64(outgoing.head.count)
+        guard hasBody, var source = outgoing.source else {
+            self.source = nil
+            return write { socket throws(SocketError) in
+                try socket.write(outgoing.head, tag: WriteTag.framing)
+            }
+        }
         write { socket throws(SocketError) in
-            guard hasBody, !outgoing.expectsContinue else {
+            guard !outgoing.expectsContinue else {
                 try socket.write(outgoing.head, tag: WriteTag.framing)
                 return
             }
@@ -59,7 +64,7 @@ extension HTTPConnection {
     func socket(_ socket: StreamSocket, didWrite tag: Int) throws {
         guard case .busy = phase else { return }
         progressed()
-        guard payConnectNotice() || exchange == nil else { return }
+        guard !owesConnectNotice || payConnectNotice() || exchange == nil else { return }
         if tag > 0 {
             outstandingPieceCount -= 1
             if let exchange {

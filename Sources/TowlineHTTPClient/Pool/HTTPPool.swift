@@ -7,17 +7,17 @@ final class HTTPPool {
     final class Group {
         let key: PoolKey
         /// Those that serve nobody; the one used last comes last.
-        fileprivate var idle: [HTTPConnection] = []
+        @exclusivity(unchecked) fileprivate var idle: [HTTPConnection] = []
         /// Who waits, first come first served.
-        fileprivate var waiters: [HTTPExchange] = []
+        @exclusivity(unchecked) fileprivate var waiters: [HTTPExchange] = []
         /// Connections under way, busy and idle ones.
-        fileprivate var count = 0
+        @exclusivity(unchecked) fileprivate var count = 0
         /// Those under way.
-        fileprivate var pendingCount = 0
+        @exclusivity(unchecked) fileprivate var pendingCount = 0
         /// Those that wait for their callers, which are not among the others.
-        fileprivate var asideCount = 0
+        @exclusivity(unchecked) fileprivate var asideCount = 0
         /// Built once for all connections of the key, with the tickets of their sessions.
-        fileprivate var tls: TLSConfiguration?
+        @exclusivity(unchecked) fileprivate var tls: TLSConfiguration?
 
         fileprivate init(_ key: PoolKey) {
             self.key = key
@@ -26,14 +26,18 @@ final class HTTPPool {
         fileprivate var isUnused: Bool { count + asideCount == 0 && waiters.isEmpty }
     }
 
-    private var groups: [PoolKey: Group] = [:]
+    // Touched by the reactor's thread only, and no access spans a call to anybody else.
+
+    @exclusivity(unchecked) private var groups: [PoolKey: Group] = [:]
+    /// The group that was asked for last, since the next request may well go there, too.
+    @exclusivity(unchecked) private var lastGroup: Group?
 
     /// Every connection, so that one that serves nobody is held by somebody.
-    private var connections: [ObjectIdentifier: HTTPConnection] = [:]
+    @exclusivity(unchecked) private var connections: [ObjectIdentifier: HTTPConnection] = [:]
 
     /// In the order in which they became idle; may name some that are idle no longer.
-    private var idleOrder: [(ObjectIdentifier, Int)] = []
-    private var idleCount = 0
+    @exclusivity(unchecked) private var idleOrder: [(ObjectIdentifier, Int)] = []
+    @exclusivity(unchecked) private var idleCount = 0
 
     var counts: (all: Int, idle: Int) { (connections.count, idleCount) }
 
@@ -55,9 +59,10 @@ final class HTTPPool {
     }
 
     private func group(for key: PoolKey) -> Group {
-        if let group = groups[key] { return group }
-        let group = Group(key)
+        if let lastGroup, lastGroup.key == key { return lastGroup }
+        let group = groups[key] ?? Group(key)
         groups[key] = group
+        lastGroup = group
         return group
     }
 
@@ -213,6 +218,7 @@ final class HTTPPool {
     private func dropIfUnused(_ group: Group) {
         // The tickets of a place that nobody is connected to are kept for a while by being few.
         guard group.isUnused, group.tls == nil || groups.count > 256 else { return }
+        if lastGroup === group { lastGroup = nil }
         // Another one may have taken its place already.
         if groups[group.key] === group { groups[group.key] = nil }
     }
