@@ -10,6 +10,13 @@ def texts(harness, path):
     """The inputs of one file, as that harness reads them."""
     with open(path) as file:
         cases = json.load(file)
+    if harness == "URLFuzz":
+        for case in cases.get("cases", []) if isinstance(cases, dict) else []:
+            if "input" in case:
+                text = case["input"].encode("utf-8", "surrogatepass")
+                for choices in (2, 6, 1 | 8):
+                    yield bytes([choices]) + text
+        return
     if harness in ("ResponseFuzz", "ChunkFuzz"):
         if not isinstance(cases, dict):
             return
