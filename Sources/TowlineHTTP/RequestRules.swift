@@ -45,7 +45,7 @@ enum RequestRules {
         var findings = Findings()
         var length: Int?
         var coding: Int?
-        // How far the lines lie in the storage as they are sent; nil behind the first that does not.
+        // How far the lines lie in the storage as they are sent; nil behind one that does not.
         var wireEnd: Int? = 0
         for index in head.headers.indices {
             switch try checkField(at: index, of: head.headers, wireEnd: &wireEnd) {
