@@ -9,6 +9,6 @@ for try await client in listener.connections {
         do {
             try await client.startTLS(tls)
             while true { try await client.write(client.read()) }
-        } catch { print(error) }
+        } catch { if error as? SocketError != .closedByPeer { print(error) } }
     }
 }

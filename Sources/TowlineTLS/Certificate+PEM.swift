@@ -21,12 +21,14 @@ extension Certificate {
     ///
     /// - Parameter path: Where the file is.
     /// - Returns: The certificates in their order, at least one.
-    /// - Throws: ``IdentityError/unreadable(path:errno:)``, ``IdentityError/noCertificate``,
-    ///   ``IdentityError/malformed(_:offset:)``.
+    /// - Throws: ``IdentityError/unreadable(path:errno:)``, ``IdentityError/inFile(path:_:)``.
     public static func certificates(file path: String) throws(IdentityError) -> [Certificate] {
         let bytes = try FileBytes.read(path)
-        if PEMBlock.isPEM(bytes) { return try certificates(pem: bytes) }
-        return [try Certificate(der: bytes)]
+        return try IdentityError.naming(path) { () throws(IdentityError) in
+            if PEMBlock.isPEM(bytes) { return try certificates(pem: bytes) }
+            try PKCS12Reader.refuse(bytes, expecting: [.pem, .der])
+            return [try Certificate(der: bytes)]
+        }
     }
 
     /// The certificate as PEM, with a newline behind it.

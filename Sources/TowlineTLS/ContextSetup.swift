@@ -136,7 +136,7 @@ struct ContextSetup {
         if configuration.role == .server {
             SSL_CTX_set_client_hello_cb(pointer, readHello, nil)
             SSL_CTX_set_alpn_select_cb(pointer, chooseProtocol, nil)
-        } else if configuration.clientChooser != nil {
+        } else if configuration.clientChooser != nil || configuration.identity == nil {
             SSL_CTX_set_cert_cb(pointer, chooseIdentity, nil)
         }
         let asks =

@@ -29,6 +29,14 @@ public final class Identity: Sendable {
         try checkStrength(securityLevel: 1)
     }
 
+    private convenience init(_ parts: IdentityParts, in path: String) throws(IdentityError) {
+        do throws(IdentityError) {
+            try self.init(parts)
+        } catch {
+            throw .inFile(path: path, error)
+        }
+    }
+
     /// Sees whether the key and the signatures are worth what a level of the library's asks for.
     ///
     /// - Parameter securityLevel: 1 or 2.
@@ -87,12 +95,14 @@ public final class Identity: Sendable {
     ) throws(IdentityError) {
         var key: [UInt8]?
         if let privateKeyFile { key = try FileBytes.read(privateKeyFile) }
-        try self.init(
-            certificateChain: FileBytes.read(certificateFile),
-            privateKey: key,
+        var reader = IdentityReader(
             password: password,
             allowsLegacyAlgorithms: allowsLegacyAlgorithms
         )
+        reader.certificatePath = certificateFile
+        reader.keyPath = privateKeyFile
+        let bytes = try FileBytes.read(certificateFile)
+        try self.init(reader.read(certificates: bytes, key: key), in: certificateFile)
     }
 
     /// Reads a PKCS#12 file's bytes.
@@ -129,11 +139,12 @@ public final class Identity: Sendable {
         password: String? = nil,
         allowsLegacyAlgorithms: Bool = false
     ) throws(IdentityError) {
-        try self.init(
-            pkcs12: FileBytes.read(pkcs12File),
+        var reader = IdentityReader(
             password: password,
             allowsLegacyAlgorithms: allowsLegacyAlgorithms
         )
+        reader.certificatePath = pkcs12File
+        try self.init(reader.read(pkcs12: FileBytes.read(pkcs12File)), in: pkcs12File)
     }
 
     /// The OCSP response that a server staples to its certificate; `nil` for none.

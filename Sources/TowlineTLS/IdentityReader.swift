@@ -5,6 +5,12 @@ struct IdentityReader {
     let password: Password?
     let allowsLegacyAlgorithms: Bool
 
+    /// Where the certificates come from, for the error; `nil` for bytes of the program's.
+    var certificatePath: String?
+
+    /// Where the key comes from, for the error.
+    var keyPath: String?
+
     init(password: String?, allowsLegacyAlgorithms: Bool) {
         self.password = password.map { Password($0) }
         self.allowsLegacyAlgorithms = allowsLegacyAlgorithms
@@ -12,19 +18,37 @@ struct IdentityReader {
 
     /// Reads certificates, and the key from the second or, without, from the first.
     func read(certificates: [UInt8], key: [UInt8]?) throws(IdentityError) -> IdentityParts {
-        let found = try Self.certificates(in: certificates)
+        let found = try IdentityError.naming(certificatePath) { () throws(IdentityError) in
+            try Self.certificates(in: certificates)
+        }
+        return try IdentityError.naming(keyPath ?? certificatePath) { () throws(IdentityError) in
+            try Self.parts(of: found, key: readKey(in: key ?? certificates, isAlone: key != nil))
+        }
+    }
+
+    /// Reads a key from bytes that hold nothing else, or from what may be certificates only.
+    private func readKey(
+        in source: [UInt8],
+        isAlone: Bool
+    ) throws(IdentityError) -> LibraryObject {
         let reader = KeyReader(password: password, allowsLegacyAlgorithms: allowsLegacyAlgorithms)
-        let source = key ?? certificates
         if PEMBlock.isPEM(source) {
             guard let key = try reader.key(in: PEMBlock.blocks(in: source)) else { throw .noKey }
-            return try Self.parts(of: found, key: key)
+            return key
         }
-        guard key != nil, !source.isEmpty else { throw .noKey }
-        return try Self.parts(of: found, key: try reader.key(der: source))
+        guard isAlone, !source.isEmpty else { throw .noKey }
+        try PKCS12Reader.refuse(source, expecting: [.pem, .der])
+        return try reader.key(der: source)
     }
 
     /// Reads a PKCS#12 file's bytes.
     func read(pkcs12 bytes: [UInt8]) throws(IdentityError) -> IdentityParts {
+        try IdentityError.naming(certificatePath) { () throws(IdentityError) in
+            try parts(ofPKCS12: bytes)
+        }
+    }
+
+    private func parts(ofPKCS12 bytes: [UInt8]) throws(IdentityError) -> IdentityParts {
         let contents = try contents(ofPKCS12: bytes)
         guard let key = contents.key else { throw .noKey }
         guard !contents.certificates.isEmpty else { throw .noCertificate }
@@ -42,6 +66,7 @@ struct IdentityReader {
         if PEMBlock.isPEM(bytes) { return try Certificate.certificates(pem: bytes) }
         // Text without a block has no certificate; bytes that begin a sequence are a damaged one.
         guard bytes.first == 0x30 else { throw .noCertificate }
+        try PKCS12Reader.refuse(bytes, expecting: [.pem, .der])
         return [try Certificate(der: bytes)]
     }
 

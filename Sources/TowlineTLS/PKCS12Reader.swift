@@ -31,6 +31,22 @@ struct PKCS12Reader {
         }
     }
 
+    /// Refuses what is a whole PKCS#12 file where something else was to be read.
+    static func refuse(
+        _ bytes: [UInt8],
+        expecting formats: [IdentityError.Format]
+    ) throws(IdentityError) {
+        LibraryErrors.clear()
+        defer { LibraryErrors.clear() }
+        let file = bytes.withUnsafeBufferPointer { buffer -> OpaquePointer? in
+            var next = buffer.baseAddress
+            return d2i_PKCS12(nil, &next, buffer.count)
+        }
+        guard let file else { return }
+        PKCS12_free(file)
+        throw .wrongFormat(.pkcs12, expected: formats)
+    }
+
     private func read(
         _ bytes: [UInt8],
         in context: OpaquePointer?
@@ -41,7 +57,10 @@ struct PKCS12Reader {
             var next = buffer.baseAddress
             return d2i_PKCS12(&file, &next, buffer.count)
         }
-        guard let file else { throw .malformed(.pkcs12, offset: DERWalk.firstFault(in: bytes)) }
+        guard let file else {
+            if PEMBlock.isPEM(bytes) { throw .wrongFormat(.pem, expected: [.pkcs12]) }
+            throw .malformed(.pkcs12, offset: DERWalk.firstFault(in: bytes))
+        }
         defer { PKCS12_free(file) }
         guard PKCS12_mac_present(file) == 1 else { throw .noIntegrity }
         LibraryErrors.clear()

@@ -8,7 +8,7 @@ extension StreamSocket {
     /// May be called as soon as the socket connects. The handshake has 30 seconds, on accepted
     /// sockets 10, from when what was asked for before is done; `socketDidSecure(_:)` tells that it
     /// is complete. A read that takes whatever comes keeps it waiting, and may take its bytes for
-    /// data.
+    /// data; that is logged as a warning.
     ///
     /// - Parameters:
     ///   - configuration: How. One that is not built yet is built on another thread first.

@@ -33,13 +33,16 @@ struct SystemRoots: Sendable {
         usualDirectories: [String] = Self.usualDirectories
     ) {
         var reader = Reader()
-        reader.note("SSL_CERT_FILE", file)
-        reader.note("SSL_CERT_DIR", directory)
+        let (fileVariable, directoryVariable) = ("SSL_CERT_FILE", "SSL_CERT_DIR")
         let directories = directory?.split(separator: ":").map(String.init)
-        if file != nil || directories != nil {
-            if let file { _ = reader.read(file: file) }
-            directories?.forEach { reader.read(directory: $0) }
-        } else if !usualFiles.contains(where: { reader.read(file: $0) }) {
+        if let file { _ = reader.read(file: file, saidBy: fileVariable) }
+        if file == nil { reader.noteUnset(fileVariable) }
+        directories?.forEach { reader.read(directory: $0, saidBy: directoryVariable) }
+        if directory == nil { reader.noteUnset(directoryVariable) }
+        // What they say is all that counts.
+        if file == nil, directory == nil,
+            !usualFiles.contains(where: { reader.read(file: $0) })
+        {
             usualDirectories.forEach { reader.read(directory: $0) }
         }
         store = reader.store
@@ -83,27 +86,25 @@ struct SystemRoots: Sendable {
             Int(towline_sk_X509_OBJECT_num(X509_STORE_get0_objects(store.pointer)))
         }
 
-        mutating func note(_ variable: String, _ value: String?) {
-            lookedIn.append(
-                value.map { "\(variable)=\(OneLine.text($0))" } ?? "\(variable) (unset)"
-            )
+        mutating func noteUnset(_ variable: String) {
+            lookedIn.append("\(variable) (unset)")
         }
 
         /// Adds what is in a file, and says whether there was anything.
-        mutating func read(file path: String) -> Bool {
+        mutating func read(file path: String, saidBy variable: String? = nil) -> Bool {
             if access(path, R_OK) != 0 {
-                note(path, reason: Self.words(of: errno))
+                note(path, variable, reason: Self.words(of: errno))
                 return false
             }
             let before = count
             add(file: path)
-            note(path, reason: Self.words(for: count - before))
+            note(path, variable, reason: Self.words(for: count - before))
             return count > before
         }
 
-        mutating func read(directory path: String) {
+        mutating func read(directory path: String, saidBy variable: String? = nil) {
             guard let directory = opendir(path) else {
-                return note(path, reason: Self.words(of: errno))
+                return note(path, variable, reason: Self.words(of: errno))
             }
             defer { closedir(directory) }
             let before = count
@@ -114,7 +115,7 @@ struct SystemRoots: Sendable {
                 }
                 if Self.isCertificate(name) { add(file: "\(path)/\(name)") }
             }
-            note(path, reason: Self.words(for: count - before))
+            note(path, variable, reason: Self.words(for: count - before))
         }
 
         private func add(file path: String) {
@@ -127,8 +128,9 @@ struct SystemRoots: Sendable {
             _ = X509_load_cert_crl_file(lookup, path, X509_FILETYPE_PEM)
         }
 
-        private mutating func note(_ path: String, reason: String) {
-            lookedIn.append("\(OneLine.text(path)) (\(reason))")
+        private mutating func note(_ path: String, _ variable: String?, reason: String) {
+            let prefix = variable.map { "\($0)=" } ?? ""
+            lookedIn.append("\(prefix)\(OneLine.text(path)) (\(reason))")
         }
 
         /// Files in such directories are named by their form, or by a hash and a number.

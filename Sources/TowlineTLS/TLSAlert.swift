@@ -16,6 +16,9 @@ public struct TLSAlert: Sendable, Hashable, CustomStringConvertible {
     /// then reads of it later.
     public let isOfHandshake: Bool
 
+    /// Whether the server had asked for a certificate, and was shown none.
+    public internal(set) var lacksIdentity = false
+
     /// The alert with this number.
     public init(code: UInt8, offered: [TLSVersion] = [], isOfHandshake: Bool = false) {
         self.code = code

@@ -38,6 +38,14 @@ extension TLSError {
         self = Self.ownReason(entry, entries, failure: failure, offered: offered)
     }
 
+    /// The error, an alert with what is known of a client that was asked who it is.
+    func asked(_ lacksIdentity: Bool) -> TLSError {
+        guard lacksIdentity, case .alert(let alert, from: .peer) = self else { return self }
+        var known = alert
+        known.lacksIdentity = true
+        return .alert(known, from: .peer)
+    }
+
     /// The peer has refused.
     private static func answer(
         to code: UInt8,

@@ -124,6 +124,9 @@ extension TLSError {
     /// What we had offered, where the alert may have to do with it: 40 handshake failure, 70
     /// protocol version, 71 insufficient security.
     private static func offer(_ alert: TLSAlert) -> String {
+        if alert.lacksIdentity {
+            return "; it had asked for a certificate, and we had none to show: set identity"
+        }
         guard [40, 70, 71].contains(alert.code), !alert.offered.isEmpty else { return "" }
         return "; we offered \(list(alert.offered))"
     }
@@ -145,10 +148,14 @@ extension TLSError {
     }
 
     private static func text(ofFirstBytes bytes: [UInt8]) -> String {
-        var text = "peer did not answer with TLS (wrong version number)"
+        let kind = PlainProtocol(firstBytes: bytes)
+        var text =
+            kind == .httpRequest
+            ? "peer did not begin with TLS"
+            : "peer did not answer with TLS (wrong version number)"
         guard !bytes.isEmpty else { return text }
         text += "; the first bytes look like \"\(printable(bytes.prefix(16)))\""
-        if let kind = PlainProtocol(firstBytes: bytes) { text += ", which is \(kind.rawValue)" }
+        if let kind { text += ", which is \(kind.rawValue)" }
         return text
     }
 
@@ -166,6 +173,7 @@ extension TLSError {
 /// What else than TLS people find on a port.
 enum PlainProtocol: String {
     case http = "HTTP"
+    case httpRequest = "a request of HTTP without TLS"
     case ssh = "SSH"
     case mail = "SMTP or FTP"
     case pop = "POP3"
@@ -175,8 +183,10 @@ enum PlainProtocol: String {
     init?(firstBytes bytes: [UInt8]) {
         let text = String(decoding: bytes.prefix(8), as: UTF8.self)
         let methods = ["GET ", "HEAD ", "POST ", "PUT ", "DELETE ", "OPTIONS ", "CONNECT ", "PRI "]
-        if text.hasPrefix("HTTP/") || methods.contains(where: { text.hasPrefix($0) }) {
+        if text.hasPrefix("HTTP/") {
             self = .http
+        } else if methods.contains(where: { text.hasPrefix($0) }) {
+            self = .httpRequest
         } else if text.hasPrefix("SSH-") {
             self = .ssh
         } else if text.hasPrefix("220") {

@@ -1,9 +1,11 @@
 internal import COpenSSL
+internal import Glibc
 
 /// How a connection is secured.
 ///
-/// It belongs to the thread of its socket, as the library's part of it does.
-public struct TLSInfo {
+/// Its values may be read anywhere; the library's part of it belongs to the thread of its socket,
+/// which ``keyingMaterial(label:context:count:)`` alone needs.
+public struct TLSInfo: @unchecked Sendable {
     /// The version.
     public let version: TLSVersion
 
@@ -34,7 +36,10 @@ public struct TLSInfo {
     /// Whether data was sent before the peer was known; never.
     public let earlyData = false
 
+    /// Asked for on its own thread only; the rest is values.
     private weak var session: TLSSession?
+
+    private let thread = pthread_self()
 
     /// Makes bytes that both ends can make and nobody else.
     ///
@@ -43,11 +48,13 @@ public struct TLSInfo {
     ///   - context: What they are bound to; `nil` for nothing, which with TLS 1.2 is not the same
     ///     as no bytes.
     ///   - count: How many.
-    /// - Returns: The bytes; `nil` when the connection is gone.
+    /// - Returns: The bytes; `nil` when the connection is gone, and on other threads than that of
+    ///   the socket's reactor.
     ///
     /// Source: RFC 5705; RFC 8446, section 7.5; SSL_export_keying_material(3).
     public func keyingMaterial(label: String, context: [UInt8]?, count: Int) -> [UInt8]? {
-        guard count > 0, let handle = session?.handle else { return nil }
+        guard count > 0, pthread_equal(thread, pthread_self()) != 0, let handle = session?.handle
+        else { return nil }
         var bytes = [UInt8](repeating: 0, count: count)
         LibraryErrors.clear()
         let result = SSL_export_keying_material(

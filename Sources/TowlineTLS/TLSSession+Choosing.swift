@@ -135,9 +135,16 @@ extension TLSSession {
 
     /// Shows whom the program has chosen, from within the library.
     func installChosenIdentity(in handle: OpaquePointer) -> CInt {
+        guard context?.configuration.clientChooser != nil else {
+            lacksIdentity = true
+            return 1
+        }
         guard case .choosingClient(let answer) = stage else { return -1 }
         guard let choice = answer.value else { return -1 }
-        guard let identity = choice else { return 1 }
+        guard let identity = choice else {
+            lacksIdentity = true
+            return 1
+        }
         do throws(TLSError) {
             try identity.install(inSession: handle)
             return 1

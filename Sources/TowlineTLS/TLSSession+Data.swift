@@ -56,7 +56,7 @@ extension TLSSession {
                 offered: plaintextByteCount == 0 ? offeredVersions : [],
                 isOfHandshake: plaintextByteCount == 0
             )
-            return fail(error)
+            return fail(error.asked(lacksIdentity && plaintextByteCount == 0))
         }
     }
 

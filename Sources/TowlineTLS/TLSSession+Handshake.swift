@@ -49,6 +49,7 @@ extension TLSSession {
         }
         firstRecord = FirstRecord(needsWhole: context.isServer)
         if context.isServer {
+            if let facts, !facts.isAccepted { Self.warnOfRole(facts) }
             stage = .awaitingHello
             return .needsInput
         }
@@ -62,6 +63,12 @@ extension TLSSession {
         }
         stage = .handshaking
         return shakeHands()
+    }
+
+    /// Mostly the wrong configuration: then both ends wait for the other's hello.
+    private static func warnOfRole(_ facts: SecurityFacts) {
+        let peer = facts.remoteAddress.map { ["peer": "\($0)"] } ?? [:]
+        facts.note(.warning, "a server's configuration on a connection that was made here", peer)
     }
 
     private func startAndAdvance(_ context: TLSContext) -> SecurityStep {
@@ -211,8 +218,14 @@ extension TLSSession {
     private func failHandshake(_ kind: CInt) -> SecurityStep {
         let entries = LibraryErrors.take()
         if let refusal { return fail(refusal) }
+        if let handle, SSL_get_state(handle) == TLS_ST_CR_CERT_REQ,
+            entries.contains(where: { $0.reason == CInt(ERR_R_ASN1_LIB) })
+        {
+            return fail(.protocolViolation("malformed list of issuers in CertificateRequest"))
+        }
         return fail(
             TLSError(kind, entries, failure: trustFailure, offered: offeredVersions)
+                .asked(lacksIdentity)
         )
     }
 
@@ -240,7 +253,11 @@ struct PeerNames {
             case .fromConnect: try Self.name(of: facts)
             }
         let isChecked = settings.trust.checksName && !settings.trust.acceptsAny
-        guard name != nil || !isChecked else { throw .configuration(.noServerName) }
+        guard name != nil || !isChecked else {
+            // On an accepted connection it is the role that is wrong, most of the time.
+            let isAccepted = facts?.isAccepted ?? false
+            throw .configuration(isAccepted ? .notForServer : .noServerName)
+        }
         checked = isChecked ? name : nil
         sent =
             switch settings.sentServerName {

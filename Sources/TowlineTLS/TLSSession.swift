@@ -79,6 +79,9 @@ final class TLSSession: SecurityLayer {
     /// Whether the client has said whom it wants, and that is settled.
     var isHelloSettled = false
 
+    /// Whether the server has asked a client who it is, and the client had nothing to show.
+    var lacksIdentity = false
+
     /// What the program is asked about the peer, or was.
     var question: TrustQuestion?
 

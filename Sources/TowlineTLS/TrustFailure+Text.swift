@@ -22,7 +22,8 @@ extension TrustFailure: CustomStringConvertible {
         case .revoked(let date, let why): "\(certificate) was revoked\(Self.details(date, why))"
         case .revocationUnavailable(let why):
             "whether \(certificate) is revoked cannot be told: \(why)\(library)"
-        case .pinMismatch(let seen): "no pin matches; the chain has \(Self.list(seen))"
+        case .pinMismatch(let seen):
+            "none of the policy's pins is in the chain of \(titleText): \(Self.list(seen))"
         case .rejected:
             "\(certificate) was rejected\(libraryNumber == 0 ? " by the program" : library)"
         case .badSignature: "the signature on \(certificate) does not hold\(library)"

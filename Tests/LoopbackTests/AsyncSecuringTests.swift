@@ -30,15 +30,20 @@ import TowlineTLS
     func conversation() async throws {
         let ends = try await Ends()
         let (clientTLS, serverTLS) = (try TestTLS.client(), try TestTLS.server())
-        async let secured: Void = ends.server.startTLS(serverTLS)
+        async let secured: Void = ends.server.startTLS(serverTLS, timeout: .seconds(9))
+        #expect(await ends.client.tlsInfo == nil)
         try await ends.client.startTLS(clientTLS)
         try await secured
+        let info = try #require(await ends.client.tlsInfo)
+        #expect(info.version == .tls13 && info.peerChain.count == 2)
+        #expect(info.keyingMaterial(label: "x", context: nil, count: 9) == nil, "another thread")
         try await ends.client.write("hello\r\n")
         #expect(try await ends.server.read(to: .crlf) == Array("hello\r\n".utf8))
         try await ends.server.write("goodbye")
         await ends.server.close()
         #expect(try await ends.client.readToEnd(maxLength: 100) == Array("goodbye".utf8))
         await ends.client.close()
+        #expect(await ends.client.tlsInfo == nil)
         await ends.end()
     }
 
@@ -60,6 +65,22 @@ import TowlineTLS
         }
         await #expect(throws: SocketError.self) { try await secured.value }
         await #expect(throws: SocketError.self) { try await ends.client.write("x") }
+        await ends.end()
+    }
+
+    @Test("AX4, S6: a handshake has the time that its call gives it")
+    func time() async throws {
+        let ends = try await Ends()
+        let clientTLS = try TestTLS.client()
+        do {
+            try await ends.client.startTLS(clientTLS, timeout: .milliseconds(20))
+            Issue.record("nobody answers")
+        } catch let error as SocketError {
+            #expect(error.tls == .timedOut(.hello), "\(error)")
+        }
+        await #expect(throws: SocketError.self) {
+            try await ends.server.startTLS(clientTLS, timeout: .seconds(-1))
+        }
         await ends.end()
     }
 

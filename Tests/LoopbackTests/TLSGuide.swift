@@ -46,6 +46,20 @@ private func showClient(_ configuration: inout TLSConfiguration, _ password: Str
     configuration.identity = try Identity(pkcs12File: "client.p12", password: password)
 }
 
+private func speak(_ configuration: inout TLSConfiguration) {
+    configuration.applicationProtocols = ["h2", "http/1.1"]
+    configuration.requiresApplicationProtocol = true
+}
+
+private final class Agreed: StreamSocketDelegate {
+    func socketDidSecure(_ socket: StreamSocket) throws {
+        guard let info = socket.tlsInfo else { return }
+        print("\(info.version), \(info.cipherSuite), for \(info.sentServerName ?? "nobody")")
+        print("inside: \(info.applicationProtocol ?? "nothing agreed"), resumed: \(info.isResumed)")
+        for certificate in info.peerChain { print(certificate) }
+    }
+}
+
 private struct Refusal: Error {
     let text: String
 

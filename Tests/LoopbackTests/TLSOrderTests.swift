@@ -67,7 +67,7 @@ import TowlineTLS
             }
         )
         pair.loop.reactor.log = { event in
-            if event.level == .debug { notes.append("\(event)") }
+            if event.level == .warning { notes.append("\(event)") }
         }
         try pair.client.read(tag: 1)
         try pair.client.startTLS(clientTLS)

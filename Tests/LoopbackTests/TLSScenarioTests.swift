@@ -129,7 +129,8 @@ import TowlineTLS
         #expect(
             "\(identity)" == """
                 TLS with 127.0.0.1:\(identityPort) failed while securing: peer sent alert 116 \
-                certificate required
+                certificate required; it had asked for a certificate, and we had none to show: \
+                set identity
                 """
         )
         #expect("\(identityServer)".hasSuffix("failed while securing: peer sent no certificate"))

@@ -145,6 +145,48 @@ import Testing
         }
     }
 
+    @Test("TI2 An error names the file that it is about, and the way to read what is no such file")
+    func names() throws {
+        func text(_ make: () throws -> Identity) -> String {
+            do {
+                _ = try make()
+                return "read"
+            } catch {
+                return "\(error)"
+            }
+        }
+        let alice = certificates.path("client/alice.pem")
+        let other = certificates.path("client/revoked.key")
+        let keys = certificates.path("client/alice.key")
+        let bundle = certificates.path("client/alice.p12")
+        #expect(
+            text { try Identity(certificateFile: alice, privateKeyFile: other) }
+                == "\(other): the private key belongs to none of the certificates, or is damaged"
+        )
+        #expect(
+            text { try Identity(certificateFile: keys, privateKeyFile: alice) }
+                == "\(keys): there is no certificate"
+        )
+        #expect(
+            text { try Identity(certificateFile: bundle) }
+                == "\(bundle): this is PKCS#12, not PEM or DER; it is read by pkcs12 or pkcs12File"
+        )
+        #expect(
+            text { try Identity(pkcs12File: alice) }
+                == "\(alice): this is PEM, not PKCS#12; "
+                + "it is read by certificateChain or certificateFile"
+        )
+        #expect(
+            text { try Identity(pkcs12File: bundle, password: "wrong") }
+                == "\(bundle): the password is wrong"
+        )
+        let error = IdentityError.inFile(path: "/a", .inFile(path: "/b", .noKey))
+        #expect(error.reason == .noKey && error == .noKey && error != .noCertificate)
+        #expect(throws: IdentityError.wrongFormat(.pkcs12, expected: [.pem, .der])) {
+            try Certificate.certificates(file: bundle)
+        }
+    }
+
     @Test("TI2 Damage is told with its place")
     func damage() throws {
         let der = try certificates.bytes("client/alice.der")

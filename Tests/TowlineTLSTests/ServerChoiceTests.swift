@@ -127,6 +127,25 @@ import Testing
         #expect(known.server.session.currentInfo?.verifiedChain?.isVerified == true)
     }
 
+    @Test("A list of issuers that cannot be read is the server's fault, not a matter of trust")
+    func malformedIssuers() throws {
+        let pair = try credentials.pair(.tls12) { _, server in
+            server = try credentials.askingServer()
+        }
+        pair.server.receive(pair.client.outbox)
+        var flight = pair.server.outbox
+        let name = Array("Test Root".utf8)
+        let place = try #require(
+            flight.indices.last { flight[$0...].starts(with: name) },
+            "the list names the root"
+        )
+        // The length of its text.
+        flight[place - 1] = 0x7F
+        pair.client.receive(flight)
+        let words = "malformed list of issuers in CertificateRequest"
+        #expect(pair.client.failure == .protocolViolation(words))
+    }
+
     private func waitForBuild(of pair: MemoryPair) throws -> Bool {
         let isDone = holds { pair.server.wakeCount > 0 || pair.server.failure != nil }
         pair.run()

@@ -46,12 +46,14 @@ import Testing
         let file = certificates.path("trust/other-roots.pem")
         let byFile = SystemRoots(file: file, directory: nil)
         #expect(byFile.count == 1)
-        #expect(byFile.lookedIn.first == "SSL_CERT_FILE=\(file)")
+        #expect(byFile.lookedIn.first == "SSL_CERT_FILE=\(file) (1 certificates)")
         let folder = certificates.path("trust")
         let byFolder = SystemRoots(file: nil, directory: "/nowhere:\(folder)")
         #expect(byFolder.count == 2)
         let wrong = SystemRoots(file: "/nowhere.pem", directory: nil)
-        #expect(wrong.count == 0 && wrong.lookedIn.contains("/nowhere.pem (not there)"))
+        #expect(
+            wrong.count == 0 && wrong.lookedIn.contains("SSL_CERT_FILE=/nowhere.pem (not there)")
+        )
     }
 
     @Test("They are read once, and every evaluator has the same store")

@@ -16,6 +16,11 @@ import TowlineTLS
                 "peer did not answer with TLS (wrong version number); the first bytes look like "
                     + "\"HTTP/1.1 400 Bad\", which is HTTP"
             ),
+            (
+                .notTLS(firstBytes: Array("GET / HTTP/1.1\r\n".utf8)),
+                "peer did not begin with TLS; the first bytes look like \"GET / HTTP/1.1\", "
+                    + "which is a request of HTTP without TLS"
+            ),
             (.notTLS(firstBytes: []), "peer did not answer with TLS (wrong version number)"),
             (
                 .notTLS(firstBytes: [0, 34, 200, 65, 10, 66]),
@@ -88,6 +93,14 @@ import TowlineTLS
             ),
             (.keyMismatch, "the private key belongs to none of the certificates, or is damaged"),
             (.malformed(.pem, offset: 7), "malformed PEM at byte 7"),
+            (
+                .wrongFormat(.pem, expected: [.pkcs12]),
+                "this is PEM, not PKCS#12; it is read by certificateChain or certificateFile"
+            ),
+            (
+                .inFile(path: "/a.pem", .noKey),
+                "/a.pem: there is no private key"
+            ),
             (.tooWeak("RSA key of 768 bits"), "too weak: RSA key of 768 bits"),
         ]
         for (error, text) in texts {

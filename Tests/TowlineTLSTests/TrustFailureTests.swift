@@ -102,7 +102,8 @@ import Testing
         let seen = chain.map(\.publicKeyPin)
         let failure = TrustFailure(.pinMismatch(seen: seen))
         #expect(
-            failure.description == "no pin matches; the chain has sha256//\(seen[0]), "
+            failure.description == "none of the policy's pins is in the chain of the peer: "
+                + "sha256//\(seen[0]), "
                 + "sha256//\(seen[1])"
         )
     }

@@ -227,6 +227,20 @@ public final class AsyncStreamSocket: Sendable {
         try await core.onReactor { try await $0.secure(begin) }
     }
 
+    /// Asks the socket something, on the reactor's thread.
+    ///
+    /// - Parameter body: Called once.
+    /// - Returns: What it returns.
+    /// - Throws: Why there is no connection any more.
+    package nonisolated(nonsending) func asking<Value: Sendable>(
+        _ body: @Sendable (StreamSocket) -> Value
+    ) async throws -> Value {
+        try await core.onReactor { core in
+            try core.check()
+            return body(core.socket)
+        }
+    }
+
     // MARK: Ending
 
     /// Ends the connection behind its writes, and returns when it has ended.

@@ -81,9 +81,10 @@ struct ReadQueue {
         return [first.tag] + rest.all.map(\.tag)
     }
 
-    /// Whether one takes whatever comes.
-    var hasOpenEnded: Bool {
-        count > 0 && (first.kind == .any || rest?.all.contains { $0.kind == .any } ?? false)
+    /// The tag of the first one that takes whatever comes; `nil` if none does.
+    var openEndedTag: Int? {
+        guard count > 0 else { return nil }
+        return first.kind == .any ? first.tag : rest?.all.first { $0.kind == .any }?.tag
     }
 
     /// Adds a read that takes whatever comes, and waits for ever, to an empty queue.

@@ -37,9 +37,9 @@ extension StreamSocket {
         )
         if gate?.isFull == true { reactor.perform(.noteManyHandshakes, for: origin) }
         obstacles.formUnion([.isSecured, .isSecuring])
-        if reads.hasOpenEnded {
-            let fields = ["socket": "\(socketID)"]
-            reactor.note(.debug, "startTLS waits for a read that takes whatever comes", fields)
+        if let tag = reads.openEndedTag {
+            let fields = ["socket": "\(socketID)", "tag": "\(tag)"]
+            reactor.note(.warning, "startTLS waits for a read that takes whatever comes", fields)
         }
         // Within the socket's own callbacks, `settle` does what follows, behind them.
         if reactor.current != socketID, lifecycle.phase == .connected {
