@@ -86,7 +86,7 @@ let package = Package(
         ),
         .target(
             name: "TowlineTLS",
-            dependencies: ["Towline", "COpenSSL"],
+            dependencies: ["Towline", "TowlineBytes", "COpenSSL"],
             swiftSettings: strict
         ),
         .target(name: "TowlineTestKit", dependencies: ["Towline"], swiftSettings: strict),

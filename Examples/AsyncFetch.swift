@@ -7,7 +7,7 @@ let client = AsyncHTTPClient(on: handle)
 for url in CommandLine.arguments.dropFirst() {
     let response = try await client.send(HTTPRequest(.get, url))
     print(response.status, response.url.href)
-    for try await part in response.body { print(String(decoding: part, as: UTF8.self)) }
+    print(String(decoding: try await response.collect(upTo: 1 << 20), as: UTF8.self))
 }
 handle.stop()
 await handle.ended()

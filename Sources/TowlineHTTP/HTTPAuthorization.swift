@@ -1,3 +1,5 @@
+internal import TowlineBytes
+
 /// What proves who sends a request, where no challenge has to be answered.
 ///
 /// Source: RFC 7617, RFC 6750.
@@ -17,7 +19,8 @@ public enum HTTPAuthorization {
             throw .credential("the user name has a colon")
         }
         try checkControls(username, password)
-        return "Basic \(Base64Text.encode(Array("\(username):\(password)".utf8)))"
+        let digits = Base64.encode(Array("\(username):\(password)".utf8))
+        return "Basic \(String(decoding: digits, as: UTF8.self))"
     }
 
     /// A token that proves by itself who sends it.
@@ -39,30 +42,5 @@ public enum HTTPAuthorization {
                 throw .credential("the \(what) has a control character")
             }
         }
-    }
-}
-
-/// Bytes as letters.
-///
-/// Source: RFC 4648 section 4.
-enum Base64Text {
-    private static let letters = Array(
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8
-    )
-
-    static func encode(_ bytes: [UInt8]) -> String {
-        var output: [UInt8] = []
-        output.reserveCapacity((bytes.count + 2) / 3 * 4)
-        for start in stride(from: 0, to: bytes.count, by: 3) {
-            let group = bytes[start...].prefix(3)
-            let bits = group.reduce(UInt32(0)) { $0 << 8 | UInt32($1) } << (8 * (3 - group.count))
-            for index in 0..<4 {
-                let isThere = index <= group.count
-                output.append(
-                    isThere ? letters[Int(bits >> (18 - 6 * index) & 63)] : UInt8(ascii: "=")
-                )
-            }
-        }
-        return String(decoding: output, as: UTF8.self)
     }
 }

@@ -13,6 +13,9 @@ public struct HTTPHeaders: Sendable {
         /// The bytes behind the colon, without the blanks around them.
         public var value: [UInt8]
 
+        /// The value as text; what is no UTF-8 is replaced.
+        public var text: String { String(decoding: value, as: UTF8.self) }
+
         /// A field whose value is the UTF-8 of a text.
         public init(name: String, value: String) {
             self.init(name: name, value: Array(value.utf8))

@@ -254,8 +254,12 @@ extension HTTPURL {
     /// The whole as text, user info and fragment included.
     public var href: String { record.href }
 
-    /// ``href``.
-    public var description: String { href }
+    /// ``href``, with `***` for a password.
+    public var description: String {
+        guard !password.isEmpty else { return href }
+        let user = "\(scheme.rawValue)://\(username):"
+        return user + "***" + href.dropFirst(user.count + password.count)
+    }
 
     /// Host, and port when it is not the scheme's own: what the field `Host` says.
     public var authority: String { port.map { "\(host):\($0)" } ?? host.description }

@@ -1,3 +1,5 @@
+internal import TowlineBytes
+
 extension Certificate {
     /// Reads all certificates in PEM, and passes over whatever else there is.
     ///

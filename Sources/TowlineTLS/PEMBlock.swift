@@ -1,3 +1,5 @@
+internal import TowlineBytes
+
 /// A block of PEM, and where it begins.
 ///
 /// Source: RFC 7468; RFC 1421, section 4.6, for the header of protected ones.

@@ -1,3 +1,5 @@
+internal import TowlineBytes
+
 /// The SHA-256 of a public key as certificates carry it.
 ///
 /// It outlives a certificate that is renewed with the same key.

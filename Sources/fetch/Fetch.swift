@@ -63,10 +63,11 @@ internal import Glibc
         """
 
     private static var help: String {
-        let names = OptionTable.rows.map { row in
+        let names = OptionTable.rows.filter(\.isThere).map { row in
             let short = row.short.map { "-\($0), " } ?? "    "
             return " \(short)--\(row.name)\(row.takesValue ? " <value>" : "")"
         }
-        return "Usage: fetch [options...] <url>...\n" + names.joined(separator: "\n") + "\n"
+        return "Usage: fetch [options...] <url>...\nDocs/Fetch.md says what differs from curl.\n"
+            + names.joined(separator: "\n") + "\n"
     }
 }

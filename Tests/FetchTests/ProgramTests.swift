@@ -56,6 +56,26 @@ private func run(_ arguments: [String]) throws -> ChildProcess.Exit {
         #expect(heard[0].contains("\r\nUser-Agent: me\r\nAccept: */*\r\nX-One: 1\r\n\r\n"))
     }
 
+    @Test("A bar says how far a transfer is, where one is asked for") func progress() throws {
+        var bar = ProgressBar()
+        #expect(bar.text == "0 bytes")
+        bar.begin(at: 250, of: 750)
+        #expect(bar.text.hasSuffix(" 25.0%") && bar.text.prefix { $0 == "#" }.count == 15)
+        bar.begin(at: 7, of: nil)
+        #expect(bar.text == "7 bytes")
+        let server = try CannedServer([answer("hello")])
+        let exit = try run(["-#", server.url])
+        #expect(exit.standardOutput == "hello" && exit.standardError.hasSuffix("# 100.0%\n"))
+        #expect(try run(["--no-clobber", "x"]).standardError.contains("option --no-clobber"))
+    }
+
+    @Test("A password of a URL is not shown, also where the URL is none") func secrets() throws {
+        let exit = try run(["http://user:sesame@127.0.0.1:99999/"])
+        #expect(exit.code == 3 && exit.standardError.contains("http://user:***@127.0.0.1:99999/"))
+        let proxy = try run(["-x", "https://me:sesame@127.0.0.1:1", "http://a.test/"])
+        #expect(proxy.code == 5 && !proxy.standardError.contains("sesame"))
+    }
+
     @Test("A failure is one line, and its number the exit code") func refused() throws {
         let listener = try BlockingListener()
         let port = try #require(listener.address.port)
@@ -63,7 +83,7 @@ private func run(_ arguments: [String]) throws -> ChildProcess.Exit {
         let exit = try run(["http://127.0.0.1:\(port)/"])
         #expect(exit.code == 7)
         #expect(exit.standardOutput == "")
-        #expect(exit.standardError.hasPrefix("fetch: (7) Failed to connect to 127.0.0.1"))
+        #expect(exit.standardError.hasPrefix("fetch: (7) no connection to 127.0.0.1: 127.0.0.1:"))
         #expect(exit.standardError.filter { $0 == "\n" }.count == 1)
         #expect(try run(["-s", "http://127.0.0.1:\(port)/"]).standardError == "")
     }

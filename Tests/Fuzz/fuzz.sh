@@ -11,14 +11,16 @@ flags=(-O -sanitize=fuzzer -parse-as-library -swift-version 6
     -enable-upcoming-feature ExistentialAny -enable-upcoming-feature InternalImportsByDefault
     -enable-upcoming-feature MemberImportVisibility)
 shared=(Tests/Fuzz/FuzzInput.swift Tests/TowlineHTTPTests/ParserRun.swift)
-swiftc "${flags[@]}" -emit-module -emit-library -static -module-name TowlineHTTP \
-    -emit-module-path "$out/TowlineHTTP.swiftmodule" -o "$out/libTowlineHTTP.a" \
-    Sources/TowlineHTTP/*.swift
+for module in TowlineBytes TowlineHTTP; do
+    swiftc "${flags[@]}" -package-name towline -emit-module -emit-library -static \
+        -module-name "$module" -I "$out" -emit-module-path "$out/$module.swiftmodule" \
+        -o "$out/lib$module.a" Sources/$module/*.swift
+done
 for harness in ${HARNESS:-$(basename -s .swift Tests/Fuzz/*Fuzz.swift)}; do
     sources=("Tests/Fuzz/$harness.swift")
     # What gives a parser its bytes in pieces.
     if [ "$harness" != URLFuzz ]; then sources+=("${shared[@]}"); fi
-    swiftc "${flags[@]}" -module-name "$harness" -I "$out" -L "$out" -lTowlineHTTP \
+    swiftc "${flags[@]}" -module-name "$harness" -I "$out" -L "$out" -lTowlineHTTP -lTowlineBytes \
         -o "$out/$harness" "${sources[@]}"
     files=(Tests/Cases/*.json)
     for file in "$cases"/*.json; do if [ -e "$file" ]; then files+=("$file"); fi; done

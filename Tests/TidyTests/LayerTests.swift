@@ -6,7 +6,7 @@ import Testing
         ("fetch", ["TowlineHTTPClient", "Towline", "TowlineTLS", "TowlineHTTP"]),
         ("TowlineHTTPClient", ["Towline", "TowlineTLS", "TowlineHTTP", "TowlineCoding"]),
         ("TowlineFoundation", ["Towline", "Foundation"]),
-        ("TowlineTLS", ["Towline", "COpenSSL"]),
+        ("TowlineTLS", ["Towline", "TowlineBytes", "COpenSSL"]),
         ("TowlineTestKit", ["Towline"]),
         ("Towline", ["TowlineBytes", "CLinux", "TowlineURing"]),
         ("TowlineURing", ["CURing"]),

@@ -33,13 +33,60 @@ private final class Page: HTTPExchangeDelegate {
     }
 
     func exchange(_ exchange: HTTPExchange, didFail error: HTTPError, metrics: HTTPMetrics) {
-        print(error)
+        print("\(exchange.url?.href ?? exchange.request.url): \(error)")
     }
 }
 
 private func delegate(_ reactor: Reactor) {
     let client = HTTPClient(reactor: reactor)
     client.start(HTTPRequest(.get, "https://box.test/"), keeping: Page())
+}
+
+private func forms(_ client: AsyncHTTPClient, _ password: String) async throws {
+    var request = HTTPRequest(.post, "https://api.box.test/items")
+    request.body = .form([("name", "rope"), ("length", "10 m")])
+    request.body = .multipart([
+        HTTPFormPart("title", value: "At sea"), HTTPFormPart("photo", file: "photo.jpeg"),
+    ])
+
+    request.credential = .anyOffered(user: "me", password: password)
+    request.identity = try Identity(pkcs12File: "me.p12", password: password)
+
+    var progress = AsyncHTTPOptions()
+    progress.didSend = { count, total in print("\(count) of \(total.map(String.init) ?? "?")") }
+    let sent = try await client.send(request, options: progress)
+    print(sent.status)
+}
+
+private func ways(_ client: HTTPClient, _ listener: Listener) throws -> HTTPClient.Configuration {
+    var configuration = HTTPClient.Configuration()
+    let jar = SharedCookieJar()
+    configuration.cookieJar = jar
+
+    configuration.proxy = .all(.http("proxy.test", 3_128), except: ["localhost", "10.0.0.0/8"])
+    configuration.proxy = .all(.socks5("127.0.0.1", 1_080))
+    configuration.proxy = try .environment()
+
+    var lookup = HTTPLookupResolver.Options()
+    lookup.addresses = [.ipv4(.loopback)]
+    let service = try HTTPLookupService("http://dns.test:8053/resolve?name=%s", options: lookup)
+    configuration.makeResolver = { reactor in
+        HTTPLookupResolver(reactor: reactor, service: service, fallback: reactor.resolver)
+    }
+
+    client.openWebSocket("wss://box.test/news", delegate: listener)
+    return configuration
+}
+
+private final class Listener: WebSocketDelegate {
+    func webSocketDidOpen(_ socket: WebSocket) { socket.send("hello") }
+
+    func webSocket(_ socket: WebSocket, didReceive message: WebSocketMessage) {
+        if case .text(let text) = message { print(text) }
+        socket.close()
+    }
+
+    func webSocket(_ socket: WebSocket, didClose closure: WebSocketClosure) { print(closure) }
 }
 
 private func requests(_ token: String, _ recording: AsyncStream<[UInt8]>) {

@@ -20,7 +20,7 @@ import Testing
                 current?.append(unindented(line))
             }
         }
-        #expect(blocks.count == 11)
+        #expect(blocks.count == 19)
         for block in blocks {
             let isThere = compiled.indices.contains { compiled[$0...].starts(with: block) }
             #expect(isThere, "\(block.first ?? "")")

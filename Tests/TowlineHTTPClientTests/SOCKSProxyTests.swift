@@ -57,6 +57,43 @@ import TowlineTestKit
         }
     }
 
+    @Test("Of the addresses that are found here each is tried, until the proxy reaches one")
+    func addresses() throws {
+        let proxy = HTTPProxy.socks5("127.0.0.1", 1080, resolvesNames: false)
+        for count in [1, 2] {
+            var asked = 0
+            var configuration = HTTPClient.Configuration()
+            configuration.proxy = .all(proxy)
+            let web = try SimulatedWeb(configuration: configuration)
+            web.network.names["b.test"] = [
+                .ipv6(.loopback), .ipv4(IPv4Address(rawValue: 0xC000_0208)),
+            ]
+            let server = web.network.listen(at: .ipv4(.loopback, port: 1080)) { peer in
+                var taken = 0
+                peer.whenNewsComes = { peer in
+                    guard peer.received.count > taken else { return }
+                    taken = peer.received.count
+                    switch taken {
+                    case 3: peer.send([5, 0])
+                    case ..<30:
+                        asked += 1
+                        peer.send(asked <= count ? [5, 4] : Self.made)
+                    default: peer.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
+                    }
+                }
+            }
+            let result = try web.send(HTTPRequest(.get, "http://b.test/"))
+            #expect(server?.peers.count == 2)
+            if count == 1 {
+                #expect(result.text == "hi")
+            } else {
+                let words = "having it connect, for b.test:80 (192.0.2.8): the host is unreachable"
+                #expect("\(result.error!)".contains(words), "\(result.error!)")
+            }
+            try web.end()
+        }
+    }
+
     @Test("User and password are proved; failures name the proxy, the phase and the answer")
     func failures() throws {
         let rows: [([[UInt8]], String)] = [

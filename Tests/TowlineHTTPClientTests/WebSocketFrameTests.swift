@@ -98,18 +98,12 @@ import Towline
         #expect(long.count == 124 && long.prefix(2) == [0x0B, 0xB8])
     }
 
-    @Test("The key's answer, and the hash behind it")
-    func key() {
+    @Test("The key's answer")
+    func key() throws {
         #expect(
-            WebSocketKey.acceptance(of: "dGhlIHNhbXBsZSBub25jZQ==")
+            try WebSocketKey.acceptance(of: "dGhlIHNhbXBsZSBub25jZQ==")
                 == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
         )
-        let hash = WebSocketKey.sha1(Array("abc".utf8))
-        #expect(hash.count == 20 && hash.prefix(6) == [0xA9, 0x99, 0x3E, 0x36, 0x47, 0x06])
-        let long = WebSocketKey.sha1(
-            Array("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq".utf8)
-        )
-        #expect(long.prefix(4) == [0x84, 0x98, 0x3E, 0x44])
         #expect(WebSocketKey.random() != WebSocketKey.random())
     }
 }

@@ -1,4 +1,3 @@
-import Foundation
 import TestSupport
 import Testing
 import TowlineHTTP
@@ -25,7 +24,7 @@ import TowlineHTTP
     }
 
     private func run(_ file: [UInt8], called name: String, count: Int) throws {
-        let cases = try JSONDecoder().decode(CaseFile.self, from: Data(file)).cases
+        let cases = try ResponseCases.decode(file)
         #expect(cases.count == count)
         var passedCount = 0
         for entry in cases {
@@ -36,8 +35,8 @@ import TowlineHTTP
         #expect(passedCount == cases.count)
     }
 
-    private func passes(_ entry: CaseFile.Case, _ profile: HTTPProfile) throws -> Bool {
-        let bytes = try entry.bytes
+    private func passes(_ entry: ResponseCases.Case, _ profile: HTTPProfile) throws -> Bool {
+        let bytes = entry.bytes
         let wish = profile == .strict ? entry.strictWish ?? entry.wish : entry.wish
         let run = { (pieces: [ArraySlice<UInt8>]) in
             ParserRun(pieces, then: entry.ending, expecting: entry.expectation, profile: profile)
@@ -55,102 +54,26 @@ import TowlineHTTP
     }
 }
 
-/// A file of cases: what is sent, and what has to come of it.
-private struct CaseFile: Decodable {
-    let cases: [Case]
-
-    struct Case: Decodable {
-        let id: String
-        let request: Request
-        let raw: Data?
-        let parts: [Part]?
-        let then: String
-        let options: Options?
-        let wish: Wish
-        let strictWish: Wish?
-
-        private enum CodingKeys: String, CodingKey {
-            case id, request, then, options
-            case raw = "raw_b64"
-            case parts = "raw_parts"
-            case wish = "expect"
-            case strictWish = "expect_strict"
-        }
-
-        var bytes: [UInt8] {
-            get throws {
-                if let raw { return Array(raw) }
-                let parts = try #require(parts, "\(id)")
-                return parts.flatMap { Array(repeating: $0.bytes, count: $0.times ?? 1).joined() }
-            }
-        }
-
-        var ending: ParserRun.Ending {
-            switch then {
-            case "close": .close
-            case "reset": .reset
-            default: .hold
-            }
-        }
-
-        var expectation: HTTP1Parser.Expectation {
-            HTTP1Parser.Expectation(
-                method: HTTPMethod(rawValue: request.method),
-                isUpgrade: request.upgrade != nil,
-                allowsHTTP09: options?.allowsHTTP09 ?? false
-            )
+extension ResponseCases.Case {
+    fileprivate var ending: ParserRun.Ending {
+        switch then {
+        case "close": .close
+        case "reset": .reset
+        default: .hold
         }
     }
 
-    struct Request: Decodable {
-        let method: String
-        let upgrade: String?
-    }
-
-    struct Part: Decodable {
-        let bytes: Data
-        let times: Int?
-
-        private enum CodingKeys: String, CodingKey {
-            case times
-            case bytes = "b64"
-        }
-    }
-
-    struct Options: Decodable {
-        let allowsHTTP09: Bool?
-
-        private enum CodingKeys: String, CodingKey {
-            case allowsHTTP09 = "http0.9"
-        }
+    fileprivate var expectation: HTTP1Parser.Expectation {
+        HTTP1Parser.Expectation(
+            method: HTTPMethod(rawValue: request.method),
+            isUpgrade: request.upgrade != nil,
+            allowsHTTP09: options?.allowsHTTP09 ?? false
+        )
     }
 }
 
-/// What has to come of a case; what is absent is not looked at.
-private struct Wish: Decodable {
-    let outcome: String
-    let error: String?
-    let head: Bool?
-    let interim: [Int]?
-    let interimCount: Int?
-    let status: Int?
-    let version: String?
-    let reason: String?
-    let headers: [[String]]?
-    let trailers: [[String]]?
-    let body: Data?
-    let leftover: Data?
-    let isReusable: Bool
-
-    private enum CodingKeys: String, CodingKey {
-        case outcome, error, head, interim, status, version, reason, headers, trailers
-        case interimCount = "interim_count"
-        case body = "body_b64"
-        case leftover = "leftover_b64"
-        case isReusable = "reusable"
-    }
-
-    func complaints(about run: ParserRun) -> [String] {
+extension ResponseCases.Wish {
+    fileprivate func complaints(about run: ParserRun) -> [String] {
         // What is wrong with a body's coding is no matter of framing.
         let isCodingFault = error == "decode"
         var complaints: [String] = []
@@ -169,10 +92,10 @@ private struct Wish: Decodable {
         if let headers { check(run.head?.headers.pairs == headers, "headers") }
         if let trailers { check(run.trailers?.pairs == trailers, "trailers") }
         if let body {
-            let isRight = outcome == "fail" ? body.starts(with: run.body) : run.body == Array(body)
+            let isRight = outcome == "fail" ? body.starts(with: run.body) : run.body == body
             check(isRight, "body")
         }
-        if let leftover { check(run.leftover == Array(leftover), "leftover") }
+        if let leftover { check(run.leftover == leftover, "leftover") }
         for complaint in complaints { Issue.record("wrong: \(complaint)") }
         return complaints
     }

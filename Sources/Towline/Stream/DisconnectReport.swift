@@ -206,4 +206,10 @@ public struct ConnectAttempt: Sendable, Hashable {
 
     /// The refused call.
     public let error: SystemCallError
+
+    /// An attempt, as a program's own tests may need one.
+    public init(address: SocketAddress, error: SystemCallError) {
+        self.address = address
+        self.error = error
+    }
 }

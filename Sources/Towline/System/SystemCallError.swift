@@ -47,7 +47,7 @@ public struct SystemCallError: Error, Sendable, Hashable, CustomStringConvertibl
     }
 
     /// What and why, in words and by name: `connection refused (ECONNREFUSED)`.
-    package var reason: String {
+    public var reason: String {
         guard let words = towline_errno_words(errno) else { return name }
         let text = String(cString: words)
         // "RFS specific error" keeps its capitals, "Connection refused" begins like any clause.

@@ -8,8 +8,8 @@ final class TunnelOpening {
     let place: HTTPHostPort
     var connect: ConnectHandshake?
     var socks: SOCKS5Handshake?
-    /// Where it is to lead for a proxy that is given addresses.
-    var address: IPAddress?
+    /// Where it is to lead for a proxy that is given addresses: to the first that it reaches.
+    var addresses: [IPAddress] = []
     /// How often a question for who asks was answered.
     var answerCount = 0
     /// What is sent to prove who asks.
@@ -28,13 +28,15 @@ final class TunnelOpening {
 
     /// What a proxy of SOCKS is given.
     var destination: SOCKS5Handshake.Destination {
-        (address ?? IPAddress(place.host)).map { .address($0) } ?? .name(place.host)
+        (addresses.first ?? IPAddress(place.host)).map { .address($0) } ?? .name(place.host)
     }
 
     /// What is under way, in words.
     var text: String {
+        let isFound = IPAddress(place.host) == nil
+        let target = addresses.first.map { isFound ? "\(place) (\($0))" : "\(place)" } ?? "\(place)"
         let phase =
-            socks.map { "\($0.phaseText), for \(place)" } ?? "asked for a tunnel to \(place)"
+            socks.map { "\($0.phaseText), for \(target)" } ?? "asked for a tunnel to \(target)"
         return "the proxy \(proxy.text), \(phase)"
     }
 }
@@ -48,13 +50,12 @@ extension HTTPConnection {
         guard proxy.kind == .socks5, !proxy.resolvesNames else { return try reach(proxy.place) }
         try find(tunnel.place) { connection, addresses throws(SocketError) in
             let families = connection.client?.configuration.addressFamilies ?? []
-            let first = addresses.lazy.compactMap(\.ipAddress).first {
+            tunnel.addresses = addresses.compactMap(\.ipAddress).filter {
                 families.contains($0.family)
             }
-            guard let first else {
+            guard !tunnel.addresses.isEmpty else {
                 throw .resolutionFailed(host: tunnel.place.host, .noUsableAddress)
             }
-            tunnel.address = first
             try connection.reach(proxy.place)
         }
     }
@@ -149,6 +150,11 @@ extension HTTPConnection {
                 }
             }
         } catch {
+            if case .refused = error, tunnel.addresses.count > 1 {
+                // It does not reach this one; each attempt needs a connection of its own.
+                tunnel.addresses.removeFirst()
+                return askAgain(tunnel)
+            }
             failed(.proxy(nil, reason: "\(tunnel.text): \(error)"))
         }
     }
@@ -171,7 +177,11 @@ extension HTTPConnection {
         guard head.status == 407, let client, tunnel.answers(head, client.credentials) else {
             return failed(.proxy(head, reason: "\(tunnel.text): \(head.status) \(head.reason)"))
         }
-        if isReusable { return askForTunnel() }
+        if isReusable { askForTunnel() } else { askAgain(tunnel) }
+    }
+
+    /// Asks once more, on another connection.
+    private func askAgain(_ tunnel: TunnelOpening) {
         tunnel.reopens = true
         socket.disconnect()
     }

@@ -249,8 +249,10 @@ extension WebSocket: HTTPExchangeDelegate {
         let headers = response.headers
         guard headers.elements(of: "Upgrade").contains(where: { $0.lowercased() == "websocket" })
         else { throw WebSocketError.handshake(reason: "it changes to something else") }
-        guard headers.values(of: "Sec-WebSocket-Accept") == [WebSocketKey.acceptance(of: key)]
-        else { throw WebSocketError.handshake(reason: "its answer does not fit the key") }
+        let wanted = try WebSocketKey.acceptance(of: key)
+        guard headers.values(of: "Sec-WebSocket-Accept") == [wanted] else {
+            throw WebSocketError.handshake(reason: "its answer does not fit the key")
+        }
         guard headers.elements(of: "Sec-WebSocket-Extensions").isEmpty else {
             throw WebSocketError.handshake(reason: "it uses extensions that nobody asked for")
         }

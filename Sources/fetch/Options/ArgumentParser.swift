@@ -40,7 +40,12 @@ enum ArgumentParser {
     }
 
     private static func negate(_ name: String, _ draft: inout Draft) throws(UsageError) {
-        let row = try OptionTable.row(named: name)
+        let row: OptionRow
+        do throws(UsageError) {
+            row = try OptionTable.row(named: name)
+        } catch {
+            throw UsageError("option --no-\(name): is unknown")
+        }
         switch row.effect {
         case .flag(let path): draft[keyPath: path] = false
         case .nothing: break

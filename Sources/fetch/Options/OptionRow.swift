@@ -34,6 +34,11 @@ struct OptionRow: Sendable {
         self.effect = effect
     }
 
+    /// Whether it can be had.
+    var isThere: Bool {
+        if case .unavailable = effect { false } else { true }
+    }
+
     var takesValue: Bool {
         switch effect {
         case .flag, .act, .nothing: false

@@ -102,12 +102,11 @@ enum OptionTable {
         .init("verbose", "v", .flag(\.globals.isVerbose)),
         .init("events", nil, .flag(\.globals.showsEvents)),
         .init("trace-ascii", nil, .text(\.globals.traceFile)),
-        // What is shown is written at once, and there is no meter.
+        // What is shown is written at once, and without being told to nothing says how far it is.
         .init("no-buffer", "N", .nothing),
         .init("buffer", nil, .nothing),
-        .init("progress-bar", "#", .nothing),
-        .init("no-progress-meter", nil, .nothing),
-        .init("progress-meter", nil, .nothing),
+        .init("progress-bar", "#", .flag(\.globals.showsProgress)),
+        .init("progress-meter", nil, .flag(\.globals.showsProgress)),
         .init("styled-output", nil, .nothing),
     ]
 

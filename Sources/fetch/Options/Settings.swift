@@ -130,6 +130,7 @@ struct GlobalSettings: Sendable {
     var showsErrors = false
     var isVerbose = false
     var showsEvents = false
+    var showsProgress = false
     var traceFile: String?
     var failsEarly = false
     var isParallel = false

@@ -131,36 +131,13 @@ extension FetchFailure {
 
     private static func text(of error: HTTPError) -> String {
         switch error {
-        case .invalidURL(let url, let reason): "URL rejected: \(reason): \(url)"
-        case .invalidRequest(let fault): fault.description
-        case .unreadableBody(let reason): "cannot read what is to be sent: \(reason)"
-        case .unwritableFile(let reason): "cannot write the file: \(reason)"
+        // Where people know curl's words.
         case .resolve(let host, let reason): "Could not resolve host: \(host) (\(reason))"
-        case .connect(let host, let reason, _): "Failed to connect to \(host): \(reason)"
-        case .proxy(let head, let reason):
-            "The proxy made no way: \(reason)\(head.map { ", \($0.status)" } ?? "")"
-        case .tls(let reason): "\(reason)"
-        case .verification(let reason): "\(reason)"
-        case .timeout(let phase): "Operation timed out (\(phase.rawValue))"
-        case .emptyReply(let reason): reason.map { "\($0)" } ?? "Empty reply from server"
-        case .truncated(let received, let expected, let reason):
-            "transfer closed after \(received)\(expected.map { " of \($0)" } ?? "") bytes"
-                + (reason.map { ": \($0)" } ?? "")
-        case .malformedResponse(let fault): fault.description
-        case .limit(let limit): "the response is larger than allowed: \(limit)"
-        case .decode(let reason): "the content cannot be decoded: \(reason)"
-        case .range(let asked, let answered):
-            "the server answers \(asked) by \(answered ?? "an unknown part")"
+        case .timeout(let phase): "Operation timed out (\(phase.rawValue)): \(error)"
+        case .emptyReply(nil): "Empty reply from server"
         case .tooManyRedirects(let limit): "Maximum (\(limit)) redirects followed"
-        case .redirectRefused(let reason): "redirect refused: \(reason)"
-        case .bodyNotReplayable: "necessary data rewind was not possible"
-        case .bodyLength(let promised, let supplied):
-            "\(supplied) bytes are to be sent where \(promised) were promised"
-        case .unexpectedUpgrade: "the server changed to another protocol"
-        case .handler(let inner): "\(inner)"
-        case .producer(let inner): "\(inner)"
-        case .cancelled: "cancelled"
-        @unknown default: "\(error)"
+        case .handler(let inner), .producer(let inner): "\(inner)"
+        default: "\(error)"
         }
     }
 }

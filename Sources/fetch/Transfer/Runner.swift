@@ -79,6 +79,7 @@ final class Runner {
                 let code = failure.code.rawValue
                 StandardError.write("fetch: (\(code)) \(failure.message)\n")
             },
+            showsProgress: globals.showsProgress && !globals.isSilent && !globals.isParallel,
             event: { [globals] text in
                 if globals.showsEvents { StandardError.write("event: \(text)\n") }
             }

@@ -16,6 +16,7 @@ extension Transfer {
 
     func exchange(_ exchange: HTTPExchange, didSend byteCount: UInt64, of total: UInt64?) {
         context.event("didSend \(byteCount)")
+        progress?.reach(byteCount, of: total, at: context.reactor.now)
     }
 
     func exchange(_ exchange: HTTPExchange, didReceiveInterim head: HTTPResponseHead) throws {
@@ -65,12 +66,15 @@ extension Transfer {
         try refuse(response)
         try show(response.head)
         try refuseBody(response)
+        let length = response.isDecoded ? nil : response.contentLength
+        progress?.begin(at: builder.resumeOffset, of: length)
         if settings.isHead, exchange.request.method != .head { stop(.success) }
     }
 
     func exchange(_ exchange: HTTPExchange, didLoad bytes: RawSpan) throws {
         context.event("didLoad \(bytes.byteCount)")
         pace.received(bytes.byteCount)
+        progress?.add(bytes.byteCount, at: context.reactor.now)
         context.trace.receivedData(bytes)
         guard !ignoresBody, let output else { return }
         try output.write(bytes)
@@ -111,6 +115,8 @@ extension Transfer {
     private func note(_ exchange: HTTPExchange, _ metrics: HTTPMetrics) {
         input?.stop()
         input = nil
+        progress?.end()
+        progress = nil
         facts.redirectCount = metrics.redirectCount
         facts.connectionCount = metrics.connectionCount
         facts.requestByteCount = metrics.requestHeadByteCount

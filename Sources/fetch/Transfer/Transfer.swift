@@ -40,6 +40,8 @@ final class Transfer: HTTPExchangeDelegate {
     /// Which proxy is asked for which URL.
     var exchangeRules: HTTPProxyRules?
     var pace: TransferPace
+    /// Says how far it is; `nil` where nobody wants to know.
+    var progress: ProgressBar?
 
     init(
         _ plan: TransferPlan,
@@ -75,6 +77,7 @@ final class Transfer: HTTPExchangeDelegate {
             facts.referer = request.headers["Referer"]
             facts.effectiveURL = request.url
             facts.scheme = URLText.scheme(of: request.url)
+            if context.showsProgress { progress = ProgressBar() }
             let client = try context.client(settings.connection)
             exchangeRules = client.configuration.proxy
             let exchange = client.start(request, keeping: self)
@@ -242,6 +245,8 @@ struct TransferContext {
     let headOutput: (String) -> OutputFile
     /// Says why a transfer failed.
     let tell: (FetchFailure) -> Void
+    /// Whether each transfer says how far it is.
+    let showsProgress: Bool
     /// Tells each callback, where that is asked for.
     let event: (String) -> Void
 }

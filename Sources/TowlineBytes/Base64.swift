@@ -1,9 +1,9 @@
 /// Bytes as text of 64 characters.
 ///
 /// Source: RFC 4648, section 4.
-enum Base64 {
+package enum Base64 {
     /// The digits of the bytes, with `=` to fill up the last four.
-    static func encode(_ bytes: [UInt8]) -> [UInt8] {
+    package static func encode(_ bytes: [UInt8]) -> [UInt8] {
         var digits: [UInt8] = []
         digits.reserveCapacity((bytes.count + 2) / 3 * 4)
         for start in stride(from: 0, to: bytes.count, by: 3) {
@@ -18,7 +18,7 @@ enum Base64 {
     }
 
     /// The bytes of whole groups of four digits; `nil` for anything else.
-    static func decode(_ text: some Collection<UInt8>) -> [UInt8]? {
+    package static func decode(_ text: some Collection<UInt8>) -> [UInt8]? {
         guard text.count % 4 == 0 else { return nil }
         let digits = text.reversed().drop { $0 == UInt8(ascii: "=") }.reversed()
         guard text.count - digits.count <= 2 else { return nil }
