@@ -52,13 +52,13 @@ sanitize: setup
 		$(TEST) --sanitize=thread --scratch-path .build/thread
 
 # The targets of what a storm runs; in release the rest takes as long again to build.
-STORM_TESTS := SimulationTests,LoopbackTests,TowlineTLSTests
+STORM_TESTS := SimulationTests,LoopbackTests,TowlineTLSTests,TowlineHTTPClientTests
 
 # SEEDS=N random runs on the simulated network and of damaged handshakes, and what only a release
 # build does.
 storm: setup
 	TOWLINE_TESTS=$(STORM_TESTS) TOWLINE_SEEDS=$(SEEDS) $(TEST) -c release --scratch-path .build/storm \
-		-Xswiftc -enable-testing --filter 'SimulationTests|ReleaseBuildTests|DamageTests'
+		-Xswiftc -enable-testing --filter 'SimulationTests|ReleaseBuildTests|DamageTests|ClientStormTests'
 
 # CYCLES=N connections, 100 reactors one after the other, and 10,000 handshakes that fail; each in
 # one process, which has to be left as it was.

@@ -172,7 +172,7 @@ let package = Package(
                 "budget.py", "compare_cases.py", "compare_curl.py", "compare_servers.py", "docs.sh",
                 "example_tools.py", "examples.py", "examples_http.py", "examples_tls.py",
                 "faults.py", "journeys.py", "leaks.supp", "load.c", "make-certs.sh",
-                "rule-breaker.py", "setup.sh", "threads.supp",
+                "rule-breaker.py", "setup.sh", "threads.supp", "web-socket.py",
             ],
             swiftSettings: strict
         ),

@@ -3,7 +3,7 @@
 set -euo pipefail
 packages=(make gcc libc6-dev python3 socat redis-server redis-tools haproxy strace valgrind
     libssl-dev openssl zlib1g-dev libbrotli-dev libzstd-dev libidn2-dev libpsl-dev nginx-light
-    curl python3-aiosmtpd python3-pip tinyproxy-bin microsocks)
+    curl python3-aiosmtpd python3-pip python3-websockets tinyproxy-bin microsocks)
 missing=()
 for package in "${packages[@]}"; do
     dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' ||
