@@ -17,14 +17,14 @@ rm -rf "$out" "$graphs_of_all"
 mkdir -p "$out" "$graphs_of_all"
 # In a build folder of its own, so that every module is compiled and leaves its graph.
 rm -rf .build/for-docs
-for target in TowlineTestKit TowlineTLS; do
+for target in TowlineTestKit TowlineHTTPClient; do
     swift build --target "$target" --scratch-path .build/for-docs \
         -Xswiftc -emit-symbol-graph -Xswiftc -emit-symbol-graph-dir -Xswiftc "$PWD/$graphs_of_all" \
         -Xswiftc -symbol-graph-minimum-access-level -Xswiftc public \
         -Xswiftc -symbol-graph-skip-inherited-docs -Xswiftc -symbol-graph-skip-synthesized-members
 done
 
-for module in Towline TowlineTLS TowlineTestKit; do
+for module in Towline TowlineTLS TowlineTestKit TowlineHTTP TowlineCoding TowlineHTTPClient; do
     graphs=$graphs_of_all/of-$module
     mkdir -p "$graphs"
     # The module's own, and one for each other module whose types it adds to.

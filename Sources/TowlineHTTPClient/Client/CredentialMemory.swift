@@ -56,7 +56,7 @@ final class CredentialMemory {
     ///   - method: The request's method.
     ///   - target: The request's target, as it is sent.
     /// - Returns: The value, to be sent once; `nil` where nothing is sent before somebody asks.
-    /// - Throws: ``HTTPRequestFault/credential(_:)``.
+    /// - Throws: `HTTPRequestFault.credential`.
     func value(
         of credential: HTTPCredential,
         for asker: CredentialAsker,

@@ -17,7 +17,7 @@ public final class FixedResolver: Resolver, Sendable {
         )
     }
 
-    /// Answers at once; a name that is not in the table, with ``ResolverError/noSuchHost``.
+    /// Answers at once; a name that is not in the table, with `ResolverError.noSuchHost`.
     public func resolve(
         _ host: String,
         port: UInt16,
