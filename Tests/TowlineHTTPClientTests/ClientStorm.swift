@@ -72,7 +72,7 @@ final class ClientStorm {
         let isOver = try turn { recorders.allSatisfy(\.hasEnded) }
         if !isOver { complaints.append("an exchange hangs") }
         for (number, recorder) in recorders.enumerated() { check(recorder, number) }
-        // What servers, cancels and resumptions still have to say comes meanwhile, and finds nobody.
+        // What servers, cancels and resumptions still have to say comes meanwhile and finds nobody.
         var isLater = false
         reactor.schedule(after: .seconds(100)) { isLater = true }
         if !(try turn { isLater }) { complaints.append("time stands still") }
