@@ -80,8 +80,9 @@ public struct MultipartForm: Sendable, Hashable {
     /// A boundary of 40 characters, 142 bits of them by chance.
     public static func makeBoundary(using generator: inout some RandomNumberGenerator) -> String {
         let letters = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789".utf8)
-        let chance = (0..<24).map { _ in letters[Int.random(in: 0..<62, using: &generator)] }
-        return String(decoding: Array("----TowlineForm-".utf8) + chance, as: UTF8.self)
+        var boundary = Array("----TowlineForm-".utf8)
+        for _ in 0..<24 { boundary.append(letters[Int.random(in: 0..<62, using: &generator)]) }
+        return String(decoding: boundary, as: UTF8.self)
     }
 
     /// The value of the field `Content-Type`.
